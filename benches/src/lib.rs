@@ -1,0 +1,1 @@
+//! The shapes that are measured, and the ways to measure them.

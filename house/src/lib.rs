@@ -1,0 +1,1 @@
+//! The house rules of this workspace, as pure functions over its text.
