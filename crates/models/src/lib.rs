@@ -1,1 +1,58 @@
-//! Placeholder while the workspace is laid out.
+//! Messages, and the chat models that answer them.
+//!
+//! This crate knows no graph, no gateway and no tool: it carries conversations to a model and brings the
+//! answer back. It reads no environment either; whoever composes a program hands it [`Settings`].
+//!
+//! # Layout
+//! - `raw`: JSON that keeps the exact text it was given ([`RawJson`], [`Arguments`]).
+//! - `message`: [`Message`] in LangChain's JSON shape, with ids fixed when a message comes into being.
+//! - `history`: [`Messages`] (a list that grows by [`Messages::add`]), and what makes a list fit to send:
+//!   [`repair`] and [`trim`].
+//! - `tokens`: estimates of what a request costs before it is sent.
+//! - `chat`: the [`ChatModel`] trait, its request, reply and stream, and the [`Assembler`] between them.
+//! - `retry`: the one layer that waits and tries again ([`Retrying`]).
+//! - `scripted`: a model that reads its attempts from a file ([`ScriptedModel`]).
+//! - `openai`: every server that speaks OpenAI's chat completions.
+//! - `init`: from a [`ModelSpec`] and [`Settings`] to a model ([`init_chat_model`]).
+
+mod error;
+mod raw;
+
+mod message;
+
+mod history;
+mod tokens;
+
+mod chat;
+mod retry;
+
+mod openai;
+mod scripted;
+
+mod init;
+
+pub use chat::{
+    Assembler, ChatModel, ChatReply, ChatRequest, Chunk, ChunkStream, FinishReason, MAX_CALLS,
+    MAX_REPLY_BYTES, ResponseFormat, ToolCallDelta, ToolChoice, ToolSpec, collect,
+};
+pub use error::{Error, ModelError};
+pub use history::{
+    Edit, MISSING_RESULT, Messages, Repair, Repaired, Trimmed, Window, repair, trim,
+};
+pub use init::{
+    ModelSpec, Provider, ProviderSettings, Proxies, Settings, init_chat_model, providers,
+};
+pub use message::{
+    AiBody, Body, Content, InvalidToolCall, Message, REMOVE_ALL, ToolBody, ToolCall, ToolStatus,
+    Usage,
+};
+pub use raw::{Arguments, Fields, MAX_ARGUMENT_BYTES, MAX_DEPTH, RawJson};
+pub use retry::{RetryPolicy, Retrying};
+pub use scripted::ScriptedModel;
+pub use secrecy::SecretString;
+pub use tokens::{Estimate, estimate_message, estimate_text};
+
+/// The README's examples, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
