@@ -1,0 +1,163 @@
+//! What a session knows of its calls: pure bookkeeping that decides who may run, without a store.
+//!
+//! The session holds it behind one lock and asks it in the documented order. Nothing here waits.
+
+use crate::call::ToolCall;
+use crate::loops::{LoopRule, Watch};
+use crate::record::{CallRecord, Outcome};
+use crate::stop::Stop;
+use std::collections::HashMap;
+
+#[derive(Debug)]
+pub(crate) struct Book {
+    entries: HashMap<String, Entry>,
+    watch: Watch,
+    next_seq: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    place: Place,
+    /// A caller is at it right now.
+    running: bool,
+    /// The loop detector has let it pass: it is not asked about this key again.
+    noted: bool,
+}
+
+/// A call's place in the book: what a caller works on while it has the key.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) record: CallRecord,
+    /// Whether the store has the record, in this state or an earlier one.
+    pub(crate) stored: bool,
+}
+
+/// What the book knows of a key.
+pub(crate) enum Known {
+    /// Nothing: a call at first sight.
+    No,
+    /// It ended like this.
+    Ended(Outcome),
+    /// It was counted and cut off before it ended: it may run again, without being counted again.
+    CutOff(Place),
+}
+
+impl Book {
+    /// The book of a run that may have had an earlier life. Records come in the order of their `seq`.
+    pub(crate) fn open(rule: LoopRule, records: Vec<CallRecord>) -> Book {
+        let mut book = Book {
+            entries: HashMap::new(),
+            watch: Watch::new(rule),
+            next_seq: records
+                .last()
+                .map_or(1, |record| record.seq.saturating_add(1)),
+        };
+        for record in records {
+            let key = record.key.clone();
+            let call = ToolCall::native(record.tool.clone(), &record.arguments);
+            let noted = got_as_far_as_loops(&record);
+            let entry = Entry {
+                place: Place {
+                    record,
+                    stored: true,
+                },
+                running: false,
+                noted: false,
+            };
+            book.entries.insert(key.clone(), entry);
+            if noted {
+                book.closes_loop(&key, &call);
+            }
+        }
+        book
+    }
+
+    /// Looks a key up, and takes it if it may run again.
+    pub(crate) fn look_up(&mut self, key: &str, call: &ToolCall) -> Result<Known, Stop> {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return Ok(Known::No);
+        };
+        let record = &entry.place.record;
+        if record.tool != call.name() || record.args_digest != call.digest() {
+            return Err(Stop::KeyReused {
+                key: key.to_owned(),
+                tool: record.tool.clone(),
+            });
+        }
+        if entry.running {
+            return Err(Stop::Conflict(format!("the call `{key}` is under way")));
+        }
+        match &record.outcome {
+            Some(outcome) => Ok(Known::Ended(outcome.clone())),
+            None => {
+                entry.running = true;
+                Ok(Known::CutOff(entry.place.clone()))
+            }
+        }
+    }
+
+    /// Notes the call, if it is not noted yet, and says whether it closes a loop.
+    pub(crate) fn closes_loop(&mut self, key: &str, call: &ToolCall) -> bool {
+        let digest = match self.watch.rule() {
+            LoopRule::Off => return false,
+            LoopRule::Soft => call.soft_digest(),
+            LoopRule::Exact | LoopRule::Cycle => call.digest().to_owned(),
+        };
+        let Some(entry) = self.entries.get_mut(key) else {
+            return false;
+        };
+        if entry.noted {
+            return false;
+        }
+        // A digest has a fixed length, so the two parts cannot run into each other.
+        let closes = self.watch.note(key, format!("{digest} {}", call.name()));
+        entry.noted = !closes;
+        closes
+    }
+
+    /// Enters a call at first sight, as being under way, at the end of the run's order.
+    pub(crate) fn enter(&mut self, mut record: CallRecord) -> Place {
+        record.seq = self.next_seq;
+        self.next_seq = self.next_seq.saturating_add(1);
+        let place = Place {
+            record,
+            stored: false,
+        };
+        let entry = Entry {
+            place: place.clone(),
+            running: true,
+            noted: false,
+        };
+        self.entries.insert(place.record.key.clone(), entry);
+        place
+    }
+
+    /// The caller is done with the key: with an outcome, if the record has one now.
+    pub(crate) fn leave(&mut self, place: &Place) {
+        if let Some(entry) = self.entries.get_mut(&place.record.key) {
+            entry.place = place.clone();
+            entry.running = false;
+        }
+    }
+
+    /// All records, in the order in which they were admitted.
+    pub(crate) fn records(&self) -> Vec<CallRecord> {
+        let entries = self.entries.values();
+        let mut records: Vec<_> = entries.map(|entry| entry.place.record.clone()).collect();
+        records.sort_by_key(|record| record.seq);
+        records
+    }
+}
+
+/// Denied and missing calls never reach the loop detector, and a call that closed a loop is not noted.
+fn got_as_far_as_loops(record: &CallRecord) -> bool {
+    use crate::stop::Failure;
+    match &record.outcome {
+        None => true,
+        Some(Outcome::Stopped(_)) => false,
+        Some(Outcome::Observed(seen)) => !matches!(
+            seen.failure,
+            Some(Failure::Denied { .. } | Failure::Missing { .. })
+        ),
+    }
+}

@@ -1,0 +1,114 @@
+use super::*;
+
+fn reason(text: &str) -> String {
+    parse_action(text).unwrap_err().to_string()
+}
+
+#[test]
+fn the_order_of_checks_is_the_articles() {
+    let table = [
+        ("", "bad_json"),
+        ("no json", "bad_json"),
+        ("```json\n{}\n```", "bad_json"),
+        (r#"{"kind":"final","answer":"yes"} thanks"#, "bad_json"),
+        ("[]", "not_object"),
+        ("\"tool\"", "not_object"),
+        ("null", "not_object"),
+        (r#"{"kind":"invalid","raw":"x","more":1}"#, "bad_json"),
+        ("{}", "bad_kind"),
+        (r#"{"kind":null}"#, "bad_kind"),
+        (r#"{"kind":"Tool","name":"x"}"#, "bad_kind"),
+        (r#"{"kind":["tool"]}"#, "bad_kind"),
+        (r#"{"kind":{},"extra":1}"#, "bad_kind"),
+        (r#"{"kind":"final","extra":1}"#, "extra_keys"),
+        (
+            r#"{"kind":"final","answer":"yes","name":"x"}"#,
+            "extra_keys",
+        ),
+        (r#"{"kind":"final"}"#, "missing_answer"),
+        (r#"{"kind":"final","answer":7}"#, "missing_answer"),
+        (r#"{"kind":"final","answer":" \n\u001f"}"#, "missing_answer"),
+        (r#"{"kind":"tool","extra":1}"#, "extra_keys"),
+        (r#"{"kind":"tool"}"#, "missing_tool_name"),
+        (r#"{"kind":"tool","name":""}"#, "missing_tool_name"),
+        (r#"{"kind":"tool","name":7,"args":[]}"#, "missing_tool_name"),
+        (r#"{"kind":"tool","name":"x","args":[]}"#, "bad_args"),
+        (r#"{"kind":"tool","name":"x","args":"{}"}"#, "bad_args"),
+        (r#"{"kind":"tool","name":"x","args":0}"#, "bad_args"),
+    ];
+    for (text, detail) in table {
+        assert_eq!(reason(text), format!("invalid_action:{detail}"), "{text}");
+    }
+}
+
+#[test]
+fn what_crashes_or_slips_through_python_is_bad_json() {
+    let digits = "9".repeat(4301);
+    let deep = "[".repeat(100_000);
+    let call = |args: &str| format!(r#"{{"kind":"tool","name":"x","args":{{"a":{args}}}}}"#);
+    for text in [
+        call(&digits),
+        call(&format!("-{digits}")),
+        call(&deep),
+        call("NaN"),
+        call("-Infinity"),
+        call(r#""\ud800""#),
+        call(r#""\udc00\ud800""#),
+    ] {
+        assert_eq!(reason(&text), "invalid_action:bad_json");
+    }
+}
+
+#[test]
+fn absent_and_null_arguments_are_none() {
+    for text in [
+        r#"{"kind":"tool","name":"x"}"#,
+        r#"{"name":"x","args":null,"kind":"tool"}"#,
+        r#"{"kind":"tool","name":"x","args":{}}"#,
+        r#"{"kind":"final","kind":"tool","name":"x"}"#,
+    ] {
+        let step = Step::Tool(ToolCall::new("x", "{}").unwrap());
+        assert_eq!(parse_action(text), Ok(step), "{text}");
+    }
+}
+
+#[test]
+fn a_blank_name_is_a_name_and_an_answer_is_stripped_as_python_does() {
+    let Ok(Step::Tool(call)) = parse_action(r#"{"kind":"tool","name":" "}"#) else {
+        panic!("a call")
+    };
+    assert_eq!(call.name(), " ");
+    assert_eq!(
+        parse_action("{\"kind\":\"final\",\"answer\":\"\\u001c\\u3000 yes\\u00a0\\n\"}"),
+        Ok(Step::Final("yes".into()))
+    );
+}
+
+#[test]
+fn arguments_keep_their_digits_from_the_text_of_the_action() {
+    let text = r#"{"kind":"tool","name":"x","args":{"id":2512292042121000001,"n":1e2,"z":-0}}"#;
+    let Ok(Step::Tool(call)) = parse_action(text) else {
+        panic!("a call")
+    };
+    assert_eq!(
+        call.arguments(),
+        r#"{"id":2512292042121000001,"n":1e2,"z":-0}"#
+    );
+}
+
+#[test]
+fn raw_action_shows_what_the_model_sent() {
+    assert_eq!(
+        raw_action("{\"kind\":\"tool\", \"kind\":1}").to_string(),
+        r#"{"kind":1}"#
+    );
+    assert_eq!(
+        raw_action("say \"hi\"").to_string(),
+        r#"{"kind":"invalid","raw":"say \"hi\""}"#
+    );
+    let large = "x".repeat(2 << 20);
+    assert_eq!(
+        raw_action(&large).view().get("raw").and_then(View::as_str),
+        Some(large.as_str())
+    );
+}

@@ -1,0 +1,270 @@
+//! The gateway: the tools and the policy of an agent, checked against each other once.
+//!
+//! A program builds one per agent and opens a session per run. Nothing runs here; see `session.rs`.
+
+use crate::budget::{Budget, Limits};
+use crate::error::{Error, Fault};
+use crate::policy::{Policy, Verdict, closest, fits};
+use crate::redact::{Redaction, Redactor};
+use crate::session::{Scope, Session};
+use crate::stop::Stop;
+use crate::store::Store;
+use crate::tool::{DynTool, Named, Registered, Tool, ToolError, ToolSpec};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The only door between an agent and the world. A cheap handle.
+///
+/// ```
+/// use paraph_gateway::{Gateway, Limits, MemoryStore, Policy, Scope};
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct City { name: String }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gateway = Gateway::builder(MemoryStore::shared())
+///     .read("greet", "Greets a city", async |city: City| Ok(format!("Hello, {}!", city.name)))
+///     .policy(Policy::new().allow(["greet"]))
+///     .build()?;
+/// let session = gateway.session(Scope::new("greeter", "thread-1"), Limits::default()).await?;
+/// # let _ = session;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Gateway(Arc<Parts>);
+
+pub(crate) struct Parts {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) policy: Policy,
+    pub(crate) redactor: Redactor,
+    tools: HashMap<String, Registered>,
+    catalogue: Vec<ToolSpec>,
+    warnings: Vec<String>,
+}
+
+impl Gateway {
+    /// Begins a gateway whose records this store keeps.
+    pub fn builder(store: Arc<dyn Store>) -> Builder {
+        Builder {
+            store,
+            policy: Policy::new(),
+            redaction: Redaction::default(),
+            tools: Vec::new(),
+        }
+    }
+
+    /// What a model is shown: every registered tool, in the order of registration. The policy does not
+    /// shrink it; a denied tool answers that it is denied.
+    pub fn catalogue(&self) -> &[ToolSpec] {
+        &self.0.catalogue
+    }
+
+    /// Remarks on the policy that are no mistakes, for whoever starts the program.
+    pub fn warnings(&self) -> &[String] {
+        &self.0.warnings
+    }
+
+    /// What takes secrets out of whatever is logged or shown.
+    pub fn redactor(&self) -> &Redactor {
+        &self.0.redactor
+    }
+
+    /// Opens a run with limits of its own. What the run used in an earlier life is read back.
+    pub async fn session(&self, scope: Scope, limits: Limits) -> Result<Session, Stop> {
+        self.session_in(scope, Budget::new(limits)).await
+    }
+
+    /// Opens a run that spends from this purse: a child of another run, with a run id of its own.
+    pub async fn session_in(&self, scope: Scope, budget: Budget) -> Result<Session, Stop> {
+        Session::open(self.0.clone(), scope, budget).await
+    }
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.catalogue().iter().map(|tool| &tool.name).collect();
+        f.debug_struct("Gateway")
+            .field("tools", &names)
+            .field("policy", &self.0.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Parts {
+    pub(crate) fn tool(&self, name: &str) -> Option<&Registered> {
+        self.tools.get(name)
+    }
+
+    /// The names that a model could use instead of a wrong one.
+    pub(crate) fn allowed_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.catalogue.iter().map(|tool| tool.name.as_str());
+        names.filter(|name| self.policy.verdict(name) == Verdict::Allowed)
+    }
+}
+
+/// Collects tools and a policy; all mistakes are told at once by [`Builder::build`].
+#[must_use = "a builder does nothing until it is built"]
+pub struct Builder {
+    store: Arc<dyn Store>,
+    policy: Policy,
+    redaction: Redaction,
+    tools: Vec<Named>,
+}
+
+impl Builder {
+    /// Registers a tool of its own type.
+    pub fn tool<T: Tool>(mut self, tool: T) -> Builder {
+        self.tools.push(Named::typed(tool));
+        self
+    }
+
+    /// Registers a function that reads.
+    pub fn read<A, O, Fut>(
+        mut self,
+        name: impl Into<String>,
+        about: impl Into<String>,
+        run: impl Fn(A) -> Fut + Send + Sync + 'static,
+    ) -> Builder
+    where
+        A: DeserializeOwned + schemars::JsonSchema + Send + 'static,
+        O: Serialize + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        self.tools
+            .push(Named::function(name.into(), about.into(), run));
+        self
+    }
+
+    /// Registers a tool whose schema is known only now.
+    pub fn dynamic(mut self, tool: DynTool) -> Builder {
+        self.tools.push(Named::dynamic(tool));
+        self
+    }
+
+    /// Sets the rules. Without any, everything is denied.
+    pub fn policy(mut self, policy: Policy) -> Builder {
+        self.policy = policy;
+        self
+    }
+
+    /// Says what else is secret.
+    pub fn redaction(mut self, redaction: Redaction) -> Builder {
+        self.redaction = redaction;
+        self
+    }
+
+    /// Checks everything and builds the gateway.
+    pub fn build(self) -> Result<Gateway, Error> {
+        let mut faults = Vec::new();
+        let mut catalogue = Vec::new();
+        let mut tools = HashMap::new();
+        for named in self.tools {
+            let spec = named.spec.clone();
+            if !is_tool_name(&spec.name) {
+                faults.push(Fault::BadName(spec.name.clone()));
+            }
+            match named.register() {
+                Err(why) => faults.push(Fault::BadSchema {
+                    tool: spec.name.clone(),
+                    why,
+                }),
+                Ok(tool) => {
+                    if tools.insert(spec.name.clone(), tool).is_some() {
+                        faults.push(Fault::Twice(spec.name.clone()));
+                    }
+                }
+            }
+            catalogue.push(spec);
+        }
+        faults.extend(policy_faults(&self.policy, &catalogue));
+        if !faults.is_empty() {
+            return Err(Error::Build(faults));
+        }
+        let warnings = policy_warnings(&self.policy, &catalogue);
+        for warning in &warnings {
+            tracing::warn!("{warning}");
+        }
+        Ok(Gateway(Arc::new(Parts {
+            store: self.store,
+            policy: self.policy,
+            redactor: Redactor::new(&self.redaction),
+            tools,
+            catalogue,
+            warnings,
+        })))
+    }
+}
+
+fn is_tool_name(name: &str) -> bool {
+    let fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    (1..=128).contains(&name.len()) && name.bytes().all(fine)
+}
+
+fn policy_faults(policy: &Policy, catalogue: &[ToolSpec]) -> Vec<Fault> {
+    let asked = policy.ask.iter().map(|(pattern, _)| pattern);
+    let names = |pattern: &str| catalogue.iter().any(|tool| fits(pattern, &tool.name));
+    let mut faults = Vec::new();
+    let rules = policy.allow.iter().chain(&policy.allow_unregistered);
+    if rules
+        .chain(asked.clone())
+        .chain(&policy.deny)
+        .any(String::is_empty)
+    {
+        faults.push(Fault::EmptyPattern);
+    }
+    for tool in catalogue {
+        if tool.level.is_effect() && policy.verdict(&tool.name) == Verdict::Allowed {
+            faults.push(Fault::EffectAllowed {
+                tool: tool.name.clone(),
+                level: tool.level,
+            });
+        }
+    }
+    for pattern in policy.allow.iter().chain(asked) {
+        if !pattern.is_empty() && !names(pattern) {
+            faults.push(Fault::UnknownTool {
+                name: pattern.clone(),
+                suggestion: suggestion(pattern, catalogue),
+            });
+        }
+    }
+    faults
+}
+
+fn policy_warnings(policy: &Policy, catalogue: &[ToolSpec]) -> Vec<String> {
+    let registered = |pattern: &str| catalogue.iter().any(|tool| fits(pattern, &tool.name));
+    let hint = |name: &str| match suggestion(name, catalogue) {
+        Some(close) => format!("; did you mean `{close}`?"),
+        None => String::new(),
+    };
+    let allowed = policy
+        .allow_unregistered
+        .iter()
+        .filter(|name| !registered(name));
+    let allowed = allowed.map(|name| {
+        format!("`{name}` is allowed, but no such tool is registered: a call of it will end as tool_missing:{name}{}", hint(name))
+    });
+    // A pattern may be meant for tools that come and go; a name that denies nothing is worth a word.
+    let denied = policy
+        .deny
+        .iter()
+        .filter(|name| !name.contains('*') && !registered(name));
+    let denied = denied.map(|name| {
+        format!(
+            "`{name}` is denied, but no such tool is registered{}",
+            hint(name)
+        )
+    });
+    allowed.chain(denied).collect()
+}
+
+fn suggestion(name: &str, catalogue: &[ToolSpec]) -> Option<String> {
+    let known = catalogue.iter().map(|tool| tool.name.as_str());
+    closest(name, known).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! What is remembered of a call, and what a caller gets back.
+//!
+//! The session makes records, a store keeps them, agents read them for their trace rows.
+
+use crate::json::{Bounds, Json};
+use crate::stop::{Failure, Stop};
+use serde::{Deserialize, Serialize};
+
+/// Which run a record belongs to. Two runs are the same only if all four are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RunRef {
+    /// Whose data it is.
+    pub tenant: String,
+    /// The agent's name.
+    pub agent: String,
+    /// The thread's name.
+    pub thread: String,
+    /// The run's id.
+    pub run: String,
+}
+
+/// One call that was counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRecord {
+    /// The run.
+    pub run: RunRef,
+    /// The name of the call: the same key is the same call.
+    pub key: String,
+    /// The order in which the run's calls were admitted, from 1.
+    pub seq: u64,
+    /// The step of the model it was part of, 0 if the agent counts none.
+    pub step: u64,
+    /// The fencing token of the lease it was made under.
+    pub epoch: u64,
+    /// The tool's name as the model gave it.
+    pub tool: String,
+    /// The arguments' text, complete.
+    pub arguments: String,
+    /// The first twelve digits of `args_digest`, for traces.
+    pub args_hash: String,
+    /// SHA-256 of the canonical arguments.
+    pub args_digest: String,
+    /// How it ended; nothing while it is under way, or if it was cut off before it ended.
+    pub outcome: Option<Outcome>,
+    /// What the tool gave, if that is more than the model was shown.
+    pub full_output: Option<String>,
+    /// Milliseconds that the tool ran.
+    pub ms: u64,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// With something to read, if only a failure.
+    Observed(Observation),
+    /// With the end of the run.
+    Stopped(Stop),
+}
+
+impl CallRecord {
+    /// Whether the tool ran and succeeded.
+    pub fn ok(&self) -> bool {
+        matches!(&self.outcome, Some(Outcome::Observed(seen)) if seen.ok())
+    }
+
+    /// The reason of a call that failed.
+    pub fn stop_reason(&self) -> Option<String> {
+        match self.outcome.as_ref()? {
+            Outcome::Observed(seen) => seen.failure.as_ref().map(ToString::to_string),
+            Outcome::Stopped(stop) => Some(stop.to_string()),
+        }
+    }
+}
+
+/// What a call hands back when the run goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reply {
+    /// Something for the model to read.
+    Observed(Observation),
+}
+
+/// What the model reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// The tool's name as the model gave it.
+    pub tool: String,
+    /// Twelve digits that stand for the arguments.
+    pub args_hash: String,
+    /// JSON text: what the tool gave. If that was too long, a string with its head, a notice and its
+    /// tail; if the call failed, an object with `error` (the reason) and `message`.
+    pub content: String,
+    /// What went wrong, if anything did.
+    pub failure: Option<Failure>,
+}
+
+impl Observation {
+    /// Whether the tool ran and succeeded.
+    pub fn ok(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    /// The content as JSON, with every digit: for histories and result objects.
+    pub fn json(&self) -> Json {
+        // Tools are our side of the door, so size is not bounded here; depth always is.
+        let bounds = Bounds {
+            bytes: usize::MAX,
+            depth: Bounds::MAX_DEPTH,
+            digits: usize::MAX,
+        };
+        Json::read(&self.content, bounds).unwrap_or_else(|_| Json::string(&self.content))
+    }
+
+    /// The content as text for a message: a JSON string without its quotes, anything else as it is.
+    pub fn text(&self) -> String {
+        match self.json().view().as_str() {
+            Some(text) => text.to_owned(),
+            None => self.content.clone(),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! The door: one run's calls, checked in one order, run at most once per key, recorded.
+//!
+//! Agents call [`Session::call`]; nothing else in the project runs a tool. The order of the checks is
+//! written down at [`Session::call`] and followed by [`Session::admit`] and `finish`. Rules are asked
+//! elsewhere (`policy`, `budget`, `book`), the store is only told.
+
+mod finish;
+mod ledger;
+#[cfg(test)]
+mod tests;
+
+use crate::book::{Book, Known, Place};
+use crate::budget::Budget;
+use crate::call::ToolCall;
+use crate::dialect::Dialect;
+use crate::gateway::Parts;
+use crate::loops::LoopRule;
+use crate::output;
+use crate::policy::Verdict;
+use crate::record::{CallRecord, Observation, Outcome, Reply, RunRef};
+use crate::stop::{Failure, Stop};
+use crate::store::{Change, StoreError};
+use futures::future::join_all;
+use ledger::Ledger;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Whose run a session is, and how it answers.
+///
+/// ```
+/// use paraph_gateway::{Dialect, Scope};
+/// let scope = Scope { dialect: Dialect::Strict, run: "run-2".into(), ..Scope::new("support", "case-7") };
+/// # let _ = scope;
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Whose data it is.
+    pub tenant: String,
+    /// For whom the agent acts.
+    pub user: String,
+    /// The agent's name.
+    pub agent: String,
+    /// The thread's name.
+    pub thread: String,
+    /// The run's id. A run that goes on has the same one; a fork, like a child, has its own.
+    pub run: String,
+    /// The fencing token of the run's lease: larger for each driver that takes the run over.
+    pub epoch: u64,
+    /// What a failed call does to the run.
+    pub dialect: Dialect,
+    /// What counts as a loop.
+    pub loops: LoopRule,
+}
+
+impl Scope {
+    /// A thread's only run, of the local user, with native tool calls and exact loop detection.
+    pub fn new(agent: impl Into<String>, thread: impl Into<String>) -> Scope {
+        let thread = thread.into();
+        Scope {
+            tenant: "local".to_owned(),
+            user: "local".to_owned(),
+            agent: agent.into(),
+            run: thread.clone(),
+            thread,
+            epoch: 1,
+            dialect: Dialect::default(),
+            loops: LoopRule::default(),
+        }
+    }
+
+    /// What its records are kept under.
+    pub fn run_ref(&self) -> RunRef {
+        RunRef {
+            tenant: self.tenant.clone(),
+            agent: self.agent.clone(),
+            thread: self.thread.clone(),
+            run: self.run.clone(),
+        }
+    }
+}
+
+/// One run at the gateway. A handle: clones are the same session, and any thread may call.
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+struct Inner {
+    parts: Arc<Parts>,
+    scope: Scope,
+    run: RunRef,
+    budget: Budget,
+    book: Mutex<Book>,
+    ledger: Ledger,
+}
+
+/// A call that has passed the counting checks: taken in the book until it is dropped.
+struct Ticket {
+    session: Session,
+    call: ToolCall,
+    place: Place,
+}
+
+enum Admitted {
+    /// The key is known and the call has ended.
+    Ended(Outcome),
+    /// The call was counted and goes no further than this.
+    Refused(Ticket, Outcome),
+    /// The call may go on to its schema.
+    Go(Ticket),
+}
+
+impl Session {
+    pub(crate) async fn open(
+        parts: Arc<Parts>,
+        scope: Scope,
+        budget: Budget,
+    ) -> Result<Session, Stop> {
+        let run = scope.run_ref();
+        let records = parts.store.calls(&run).await.map_err(broken)?;
+        let counters = parts.store.counters(&run).await.map_err(broken)?;
+        let earlier = ledger::usage(&records, &counters);
+        budget.charge_earlier(&earlier);
+        // Whatever else the purse has used by now is the run's too, and the store has yet to be told.
+        Ok(Session(Arc::new(Inner {
+            book: Mutex::new(Book::open(scope.loops, records)),
+            ledger: Ledger::knowing(&earlier),
+            parts,
+            scope,
+            run,
+            budget,
+        })))
+    }
+
+    /// Calls a tool, once per key.
+    ///
+    /// `key` names the call: in a plain loop the step, in a graph `ctx.key("call")`. A key that is known
+    /// gives what was recorded under it, without being counted or checked again; a call that was cut off
+    /// before it ended runs again under its key. The same key for another call is [`Stop::KeyReused`], a
+    /// key whose call is under way [`Stop::Conflict`].
+    ///
+    /// At first sight the checks are, in this order:
+    ///
+    /// 1. the kill switch (its place; it will consume nothing),
+    /// 2. the run's time, its calls, and those of this tool; from here on the call is counted,
+    /// 3. the policy: denied, and what no rule names,
+    /// 4. whether the tool is registered,
+    /// 5. loops; the call is noted before it runs, with the key that was first,
+    /// 6. the arguments against the tool's schema,
+    /// 7. flow rules (their place),
+    /// 8. approval: what needs one is refused, since there is nobody to ask yet,
+    /// 9. the tool, within its own time and the run's; the earlier one names the reason,
+    /// 10. the output cap, and the record.
+    ///
+    /// A failure of this call is an observation in the native dialect and the end of the run in the
+    /// strict one. Time, budget and loops always end the run.
+    ///
+    /// When calls run in parallel, those that arrive first get the last slots of the budget; never do
+    /// more run than there are slots. [`Session::call_all`] makes the order certain.
+    pub async fn call(&self, key: &str, call: &ToolCall) -> Result<Reply, Stop> {
+        let admitted = self.admit(key, call)?;
+        self.finish(admitted).await
+    }
+
+    /// Calls several tools in parallel, as a model asked for them in one turn.
+    ///
+    /// All of them pass the counting checks in the order of the list before any of them runs: if the
+    /// budget has fewer slots than there are calls, the first ones get them, in every run alike. There is
+    /// one result for each call, in the order of the list.
+    pub async fn call_all(&self, calls: &[(String, ToolCall)]) -> Vec<Result<Reply, Stop>> {
+        let admitted: Vec<_> = calls
+            .iter()
+            .map(|(key, call)| self.admit(key, call))
+            .collect();
+        join_all(
+            admitted
+                .into_iter()
+                .map(async |admitted| self.finish(admitted?).await),
+        )
+        .await
+    }
+
+    /// The run's purse, for its steps, model calls, pauses and children.
+    pub fn budget(&self) -> &Budget {
+        &self.0.budget
+    }
+
+    /// Whose run it is.
+    pub fn scope(&self) -> &Scope {
+        &self.0.scope
+    }
+
+    /// The run's calls so far, in the order in which they were admitted.
+    pub fn records(&self) -> Vec<CallRecord> {
+        self.book().records()
+    }
+
+    /// Saves what the run has used beside its calls: steps, time, tokens, money. Every call saves it
+    /// too; an agent does so before it pauses or ends.
+    pub async fn save(&self) -> Result<(), Stop> {
+        self.commit(Change::default()).await
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The checks 2 to 5, under one lock: nobody else's call comes between them.
+    fn admit(&self, key: &str, call: &ToolCall) -> Result<Admitted, Stop> {
+        let mut book = self.book();
+        let place = match book.look_up(key, call)? {
+            Known::Ended(outcome) => return Ok(Admitted::Ended(outcome)),
+            Known::CutOff(place) => place,
+            Known::No => {
+                self.0.budget.count_call(call.name())?;
+                book.enter(self.first_record(key, call))
+            }
+        };
+        let refusal = match self.refusal(call) {
+            Some(failure) => Some(failed(call, failure)),
+            None => book
+                .closes_loop(key, call)
+                .then_some(Outcome::Stopped(Stop::LoopDetected)),
+        };
+        let ticket = Ticket {
+            session: self.clone(),
+            call: call.clone(),
+            place,
+        };
+        Ok(match refusal {
+            Some(outcome) => Admitted::Refused(ticket, outcome),
+            None => Admitted::Go(ticket),
+        })
+    }
+
+    /// The checks 3 and 4. They are made again for a call that was cut off: the rules may have changed.
+    fn refusal(&self, call: &ToolCall) -> Option<Failure> {
+        let name = call.name();
+        match self.0.parts.policy.verdict(name) {
+            Verdict::Denied { named } => Some(self.denied(name, named)),
+            Verdict::Allowed | Verdict::Ask(_) => {
+                let missing = self.0.parts.tool(name).is_none();
+                missing.then(|| Failure::Missing {
+                    tool: name.to_owned(),
+                })
+            }
+        }
+    }
+
+    fn first_record(&self, key: &str, call: &ToolCall) -> CallRecord {
+        CallRecord {
+            run: self.0.run.clone(),
+            key: key.to_owned(),
+            seq: 0,
+            step: self.0.budget.used().steps,
+            epoch: self.0.scope.epoch,
+            tool: call.name().to_owned(),
+            arguments: call.arguments(),
+            args_hash: call.args_hash().to_owned(),
+            args_digest: call.digest().to_owned(),
+            outcome: None,
+            full_output: None,
+            ms: 0,
+        }
+    }
+
+    /// Denied, with words that tell a model which mistake it made: a tool it may not use, or one that
+    /// does not exist.
+    fn denied(&self, name: &str, named: bool) -> Failure {
+        const MOST_NAMES: usize = 20;
+        let parts = &self.0.parts;
+        let why = match (parts.tool(name).is_some(), named) {
+            (false, _) => {
+                let names: Vec<_> = parts.allowed_names().take(MOST_NAMES).collect();
+                match names.is_empty() {
+                    true => "no tool has that name".to_owned(),
+                    false => format!("no tool has that name; there are {}", names.join(", ")),
+                }
+            }
+            (true, true) => "a rule denies it".to_owned(),
+            (true, false) => "no rule allows it".to_owned(),
+        };
+        Failure::Denied {
+            tool: name.to_owned(),
+            why,
+        }
+    }
+
+    /// Writes to the store, together with whatever usage it does not know of yet.
+    async fn commit(&self, mut change: Change) -> Result<(), Stop> {
+        let spent = self.0.ledger.take(&self.0.budget.used());
+        change.add.extend(spent.adds(&self.0.run));
+        if change == Change::default() {
+            return Ok(());
+        }
+        let result = self.0.parts.store.commit(change).await;
+        if result.is_err() {
+            self.0.ledger.give_back(spent);
+        }
+        result.map_err(broken)
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("scope", &self.0.scope)
+            .field("used", &self.0.budget.used())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Ticket {
+    /// Gives the key back. A caller that was cut off leaves a record without an outcome.
+    fn drop(&mut self) {
+        self.session.book().leave(&self.place);
+    }
+}
+
+/// What is remembered of a call that failed.
+fn failed(call: &ToolCall, failure: Failure) -> Outcome {
+    Outcome::Observed(Observation {
+        tool: call.name().to_owned(),
+        args_hash: call.args_hash().to_owned(),
+        content: output::of_failure(&failure),
+        failure: Some(failure),
+    })
+}
+
+fn broken(error: StoreError) -> Stop {
+    match error {
+        StoreError::Refused(_) => Stop::Conflict(error.to_string()),
+        StoreError::Broken(text) => Stop::StoreError(text),
+    }
+}

@@ -1,0 +1,246 @@
+//! Tools: what an agent may have called, typed at compile time or known only at run time.
+//!
+//! A tool gets arguments that its schema has already accepted. It never decides whether it may run;
+//! the session does. The erased form that the session runs is in `registered.rs`, schemas are checked
+//! in `schema.rs`.
+
+mod registered;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+use crate::json::Json;
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::time::Duration;
+
+pub(crate) use registered::{Named, Registered, Tried};
+
+/// How long a tool may run unless it says otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many bytes of a tool's output the model reads unless the tool says otherwise.
+pub const DEFAULT_OUTPUT_CAP: usize = 32_000;
+
+/// What a tool does to the world. A promise of its author: the gateway cannot look inside.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Reads, and changes nothing: running it twice does no harm.
+    #[default]
+    Read,
+    /// Changes something that can be changed back.
+    Write,
+    /// Runs code or commands.
+    Execute,
+    /// Destroys something.
+    Delete,
+}
+
+impl Level {
+    /// Whether it changes the world, so that an allowance is not enough to run it.
+    pub fn is_effect(self) -> bool {
+        self != Level::Read
+    }
+}
+
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Level::Read => "read",
+            Level::Write => "write",
+            Level::Execute => "execute",
+            Level::Delete => "delete",
+        })
+    }
+}
+
+/// A tool with arguments of a Rust type.
+///
+/// The JSON Schema that the model sees and that arguments are checked against is the type's; at its top
+/// level it accepts no other keys. Arguments are decoded from their text: `u128`, `i128` and
+/// `Box<serde_json::value::RawValue>` get every digit.
+///
+/// The gateway cuts a tool off at its timeout by dropping the future. A tool that blocks its thread
+/// cannot be cut off; blocking work belongs on a thread of its own.
+///
+/// ```
+/// use paraph_gateway::{Gateway, MemoryStore, Policy, Tool, ToolError};
+/// use std::{collections::HashMap, time::Duration};
+///
+/// struct Phonebook(HashMap<String, String>);
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Who {
+///     /// First name.
+///     name: String,
+/// }
+///
+/// impl Tool for Phonebook {
+///     type Args = Who;
+///     type Output = String;
+///     const NAME: &'static str = "phone_number";
+///     const ABOUT: &'static str = "Finds somebody's number";
+///
+///     async fn run(&self, who: Who) -> Result<String, ToolError> {
+///         let number = self.0.get(&who.name);
+///         number.cloned().ok_or_else(|| ToolError::new(format!("nobody is called {}", who.name)))
+///     }
+///
+///     fn timeout(&self) -> Duration {
+///         Duration::from_secs(1)
+///     }
+/// }
+///
+/// let gateway = Gateway::builder(MemoryStore::shared())
+///     .tool(Phonebook(HashMap::new()))
+///     .policy(Policy::new().allow(["phone_number"]))
+///     .build()?;
+/// assert_eq!(gateway.catalogue()[0].schema["properties"]["name"]["description"], "First name.");
+/// # Ok::<(), paraph_gateway::Error>(())
+/// ```
+pub trait Tool: Send + Sync + 'static {
+    /// What it takes: a type whose JSON form is an object.
+    type Args: DeserializeOwned + JsonSchema + Send;
+    /// What it gives. The model reads it as JSON.
+    type Output: Serialize;
+    /// Its name: 1 to 128 letters, digits, `_`, `-` or `.`.
+    const NAME: &'static str;
+    /// What it does, for the model.
+    const ABOUT: &'static str;
+    /// What it does to the world.
+    const LEVEL: Level = Level::Read;
+
+    /// Does it. An error is something the model may read.
+    fn run(&self, args: Self::Args)
+    -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
+
+    /// How long it may take.
+    fn timeout(&self) -> Duration {
+        DEFAULT_TIMEOUT
+    }
+
+    /// How many bytes of its output the model reads; the whole is kept in the call's record.
+    fn output_cap(&self) -> usize {
+        DEFAULT_OUTPUT_CAP
+    }
+}
+
+/// Why a tool failed. Made by `?` from any error, or from a text.
+///
+/// The model reads the text after it was redacted and cut, so it should say what the model can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolError {
+    /// What went wrong.
+    pub text: String,
+    /// Whether the arguments were at fault: then the reason is `tool_bad_args`, else `tool_error`.
+    pub bad_args: bool,
+}
+
+impl ToolError {
+    /// The tool could not do it.
+    pub fn new(text: impl Into<String>) -> ToolError {
+        ToolError {
+            text: text.into(),
+            bad_args: false,
+        }
+    }
+
+    /// The schema accepted the arguments, but the tool cannot.
+    pub fn bad_args(text: impl Into<String>) -> ToolError {
+        ToolError {
+            text: text.into(),
+            bad_args: true,
+        }
+    }
+}
+
+impl<E: std::error::Error> From<E> for ToolError {
+    fn from(error: E) -> ToolError {
+        ToolError::new(error.to_string())
+    }
+}
+
+type DynRun = dyn Fn(Json) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync;
+
+/// A tool whose schema is known only at run time: from an MCP server, or from a file.
+///
+/// Its schema is taken as it is: what it does not forbid is allowed. References to other documents are
+/// not followed, and patterns must be ones that are matched in linear time.
+///
+/// ```
+/// use paraph_gateway::{DynTool, Gateway, Json, MemoryStore, ToolError};
+/// let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+/// let echo = DynTool::new("echo", "Says it back", schema, async |args: Json| Ok::<_, ToolError>(args));
+/// let gateway = Gateway::builder(MemoryStore::shared()).dynamic(echo).build()?;
+/// assert_eq!(gateway.catalogue()[0].name, "echo");
+/// # Ok::<(), paraph_gateway::Error>(())
+/// ```
+pub struct DynTool {
+    /// Its name.
+    pub name: String,
+    /// What it does, for the model.
+    pub about: String,
+    /// The JSON Schema of its arguments.
+    pub schema: serde_json::Value,
+    /// What it does to the world. What is not known to be harmless is not: say `Write` if in doubt.
+    pub level: Level,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// How many bytes of its output the model reads.
+    pub output_cap: usize,
+    run: Box<DynRun>,
+}
+
+impl DynTool {
+    /// A tool that reads, with the default timeout and output cap. It gets its arguments with every
+    /// digit as the model wrote it.
+    pub fn new<O, Fut>(
+        name: impl Into<String>,
+        about: impl Into<String>,
+        schema: serde_json::Value,
+        run: impl Fn(Json) -> Fut + Send + Sync + 'static,
+    ) -> DynTool
+    where
+        O: Serialize,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        DynTool {
+            name: name.into(),
+            about: about.into(),
+            schema,
+            level: Level::Read,
+            timeout: DEFAULT_TIMEOUT,
+            output_cap: DEFAULT_OUTPUT_CAP,
+            run: Box::new(move |args| {
+                let running = run(args);
+                Box::pin(async move { registered::encode(&running.await?) })
+            }),
+        }
+    }
+}
+
+impl std::fmt::Debug for DynTool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DynTool")
+            .field("name", &self.name)
+            .field("level", &self.level)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a model is shown of a tool.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub about: String,
+    /// The JSON Schema of its arguments.
+    pub schema: serde_json::Value,
+    /// What it does to the world.
+    pub level: Level,
+}

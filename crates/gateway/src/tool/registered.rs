@@ -1,0 +1,183 @@
+//! The one erased form in which a gateway holds every tool, and the one way to run it.
+//!
+//! Called by the session after all checks have passed. Panics of a tool end here.
+
+use super::schema::Schema;
+use super::{DynTool, Tool, ToolError, ToolSpec};
+use crate::json::Json;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+/// Results above this are not kept at all: the store would have to carry them.
+const MAX_OUTPUT: usize = 16 << 20;
+
+/// A tool in the gateway.
+pub(crate) struct Registered {
+    pub(crate) spec: ToolSpec,
+    pub(crate) timeout: Duration,
+    pub(crate) output_cap: usize,
+    schema: Schema,
+    run: Box<dyn Erased>,
+}
+
+/// A tool on its way into the gateway, whose schema is not compiled yet.
+pub(crate) struct Named {
+    pub(crate) spec: ToolSpec,
+    timeout: Duration,
+    output_cap: usize,
+    run: Box<dyn Erased>,
+}
+
+/// How a run of a tool ended, if it was not cut off.
+pub(crate) enum Tried {
+    /// JSON text.
+    Output(String),
+    Failed(ToolError),
+}
+
+trait Erased: Send + Sync {
+    fn run<'a>(&'a self, args: &Json) -> BoxFuture<'a, Result<String, ToolError>>;
+}
+
+impl Named {
+    pub(crate) fn typed<T: Tool>(tool: T) -> Named {
+        Named {
+            spec: ToolSpec {
+                name: T::NAME.to_owned(),
+                about: T::ABOUT.to_owned(),
+                schema: super::schema::of_type::<T::Args>(),
+                level: T::LEVEL,
+            },
+            timeout: tool.timeout(),
+            output_cap: tool.output_cap(),
+            run: Box::new(Typed(tool)),
+        }
+    }
+
+    pub(crate) fn dynamic(tool: DynTool) -> Named {
+        Named {
+            spec: ToolSpec {
+                name: tool.name,
+                about: tool.about,
+                schema: tool.schema,
+                level: tool.level,
+            },
+            timeout: tool.timeout,
+            output_cap: tool.output_cap,
+            run: Box::new(Dynamic(tool.run)),
+        }
+    }
+
+    pub(crate) fn function<A, O, F, Fut>(name: String, about: String, run: F) -> Named
+    where
+        A: DeserializeOwned + schemars::JsonSchema + Send + 'static,
+        O: Serialize + 'static,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        Named {
+            spec: ToolSpec {
+                name,
+                about,
+                schema: super::schema::of_type::<A>(),
+                level: super::Level::Read,
+            },
+            timeout: super::DEFAULT_TIMEOUT,
+            output_cap: super::DEFAULT_OUTPUT_CAP,
+            run: Box::new(Function(run, PhantomData)),
+        }
+    }
+
+    /// Compiles the schema; the error says what is wrong with it.
+    pub(crate) fn register(self) -> Result<Registered, String> {
+        Ok(Registered {
+            schema: Schema::compile(&self.spec.schema)?,
+            spec: self.spec,
+            timeout: self.timeout,
+            output_cap: self.output_cap,
+            run: self.run,
+        })
+    }
+}
+
+impl Registered {
+    /// Whether the schema accepts the arguments; the error says where it does not.
+    pub(crate) fn check(&self, args: &Json) -> Result<(), String> {
+        self.schema.check(args)
+    }
+
+    /// Runs the tool. A panic is a failure like any other; its message stays out of the model's sight.
+    pub(crate) async fn run(&self, args: &Json) -> Tried {
+        // The future is built inside the block, so that a panic before the first await is caught too.
+        let guarded = AssertUnwindSafe(async { self.run.run(args).await }).catch_unwind();
+        match guarded.await {
+            Ok(Ok(output)) if output.len() > MAX_OUTPUT => Tried::Failed(ToolError::new(format!(
+                "the output has {} bytes, more than the {MAX_OUTPUT} that can be kept",
+                output.len()
+            ))),
+            Ok(Ok(output)) => Tried::Output(output),
+            Ok(Err(error)) => Tried::Failed(error),
+            Err(_) => {
+                tracing::error!(tool = self.spec.name, "a tool panicked");
+                Tried::Failed(ToolError::new("it broke off with an internal error"))
+            }
+        }
+    }
+}
+
+struct Typed<T>(T);
+
+impl<T: Tool> Erased for Typed<T> {
+    fn run<'a>(&'a self, args: &Json) -> BoxFuture<'a, Result<String, ToolError>> {
+        let args = decode::<T::Args>(args);
+        Box::pin(async move { encode(&self.0.run(args?).await?) })
+    }
+}
+
+struct Function<A, F>(F, PhantomData<fn(A)>);
+
+impl<A, O, F, Fut> Erased for Function<A, F>
+where
+    A: DeserializeOwned + Send + 'static,
+    O: Serialize + 'static,
+    F: Fn(A) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+{
+    fn run<'a>(&'a self, args: &Json) -> BoxFuture<'a, Result<String, ToolError>> {
+        let args = decode::<A>(args);
+        Box::pin(async move { encode(&(self.0)(args?).await?) })
+    }
+}
+
+struct Dynamic(Box<super::DynRun>);
+
+impl Erased for Dynamic {
+    fn run<'a>(&'a self, args: &Json) -> BoxFuture<'a, Result<String, ToolError>> {
+        (self.0)(args.clone())
+    }
+}
+
+pub(super) fn encode<O: Serialize>(output: &O) -> Result<String, ToolError> {
+    Ok(serde_json::to_string(output)?)
+}
+
+/// Typed arguments, from their exact text.
+///
+/// To JSON Schema `42.0` is an integer, to `serde` it is not. What the schema accepted is therefore
+/// tried once more with whole floats written as integers; a field that wants a float takes those too.
+fn decode<A: DeserializeOwned>(args: &Json) -> Result<A, ToolError> {
+    let exact = match serde_json::from_str(&args.to_string()) {
+        Ok(decoded) => return Ok(decoded),
+        Err(error) => error,
+    };
+    match super::schema::with_whole_floats_as_integers(args) {
+        Some(text) => serde_json::from_str(&text).map_err(|_| exact),
+        None => Err(exact),
+    }
+    .map_err(|error| ToolError::bad_args(error.to_string()))
+}

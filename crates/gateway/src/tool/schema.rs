@@ -1,0 +1,123 @@
+//! JSON Schemas: made from types, compiled once, and asked whether arguments fit.
+//!
+//! The schema decides: nothing is coerced before it is asked. It never fetches anything.
+
+use crate::json::{Json, Shape, Style, write};
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+/// A schema from outside may not be deeper than this, so that compiling it cannot exhaust the stack.
+const MAX_DEPTH: usize = 64;
+/// Nor have more values than this.
+const MAX_VALUES: usize = 20_000;
+/// How many mistakes the model is told of at once.
+const MAX_TOLD: usize = 3;
+/// How many bytes of one mistake: a message may quote the argument.
+const MAX_MESSAGE: usize = 300;
+
+/// A compiled schema.
+pub(crate) struct Schema(Validator);
+
+impl Schema {
+    pub(crate) fn compile(schema: &Value) -> Result<Schema, String> {
+        within_bounds(schema)?;
+        if let Some(kind) = schema.get("type")
+            && kind != "object"
+            && !kind
+                .as_array()
+                .is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"))
+        {
+            return Err(format!("arguments are an object, and it wants {kind}"));
+        }
+        jsonschema::options()
+            // A pattern may come from a stranger; backtracking would let it stop the process.
+            .with_pattern_options(PatternOptions::regex())
+            .build(schema)
+            .map(Schema)
+            .map_err(|error| cut(error.to_string()))
+    }
+
+    pub(crate) fn check(&self, args: &Json) -> Result<(), String> {
+        let value = args.to_value().map_err(|error| error.to_string())?;
+        let mut told = Vec::new();
+        for error in self.0.iter_errors(&value).take(MAX_TOLD) {
+            let place = error.instance_path().to_string();
+            let message = cut(error.to_string());
+            told.push(match place.as_str() {
+                "" => message,
+                place => format!("at {place}: {message}"),
+            });
+        }
+        match told.is_empty() {
+            true => Ok(()),
+            false => Err(told.join("; ")),
+        }
+    }
+}
+
+/// The schema of a type, closed at its top level if the type did not say anything else: a model's
+/// invented argument must not be dropped in silence.
+pub(crate) fn of_type<A: schemars::JsonSchema>() -> Value {
+    let mut schema = schemars::schema_for!(A).to_value();
+    const OPEN: [&str; 7] = [
+        "additionalProperties",
+        "unevaluatedProperties",
+        "patternProperties",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "$ref",
+    ];
+    if let Some(object) = schema.as_object_mut()
+        && object.get("type").is_some_and(|kind| kind == "object")
+        && !OPEN.iter().any(|key| object.contains_key(*key))
+    {
+        object.insert("additionalProperties".to_owned(), Value::Bool(false));
+    }
+    schema
+}
+
+fn within_bounds(schema: &Value) -> Result<(), String> {
+    let mut todo = vec![(schema, 1)];
+    let mut seen = 0;
+    while let Some((value, depth)) = todo.pop() {
+        seen += 1;
+        if depth > MAX_DEPTH || seen > MAX_VALUES {
+            return Err("it is too large".to_owned());
+        }
+        match value {
+            Value::Array(items) => todo.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(entries) => {
+                todo.extend(entries.values().map(|value| (value, depth + 1)));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn cut(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+        message.push('…');
+    }
+    message
+}
+
+/// The text of the arguments with `42.0` and `1e2` as `42` and `100`; nothing if there are none such.
+pub(crate) fn with_whole_floats_as_integers(args: &Json) -> Option<String> {
+    let mut any = false;
+    let text = write(args.view(), Style::Exact, |_, value| {
+        let Shape::Number(digits) = value.shape() else {
+            return None;
+        };
+        let number: f64 = digits.parse().ok()?;
+        // Up to 2^53 every whole number is a float of its own.
+        let whole = digits.contains(['.', 'e', 'E'])
+            && number.fract() == 0.0
+            && number.abs() <= 9_007_199_254_740_992.0;
+        any |= whole;
+        whole.then(|| format!("{number:.0}"))
+    });
+    any.then_some(text)
+}
