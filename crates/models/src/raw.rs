@@ -16,8 +16,9 @@ use serde_json::value::RawValue;
 
 use crate::error::Error;
 
-/// Deepest nesting of arrays and objects that is taken in.
-pub const MAX_DEPTH: usize = 128;
+/// Deepest nesting of arrays and objects that is taken in. Common readers stop at 128 levels; the rest is room for
+/// the message, state and event around a value.
+pub const MAX_DEPTH: usize = 100;
 
 /// Largest text of one tool call's arguments, in bytes.
 pub const MAX_ARGUMENT_BYTES: usize = 1024 * 1024;

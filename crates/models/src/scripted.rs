@@ -123,7 +123,9 @@ impl ChatModel for ScriptedModel {
             let at = self.attempts.fetch_add(1, Ordering::Relaxed);
             let line = self.lines.get(at);
             let line = line.ok_or(ModelError::ScriptExhausted { attempt: at + 1 })?;
-            tokio::time::sleep(line.delay).await;
+            if !line.delay.is_zero() {
+                tokio::time::sleep(line.delay).await;
+            }
             let chunks = line.outcome.clone()?;
             Ok(stream::iter(chunks.into_iter().map(Ok)))
         };

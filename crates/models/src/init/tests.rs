@@ -1,1 +1,175 @@
-//! Tests.
+//! Specifications and settings.
+
+use super::*;
+
+fn provider(provider: &str, model: Option<&str>) -> ModelSpec {
+    ModelSpec::Provider {
+        provider: provider.into(),
+        model: model.map(Into::into),
+    }
+}
+
+#[test]
+fn every_form_of_a_specification_is_read_and_shown_again() {
+    let table = [
+        (
+            "openai:gpt-4.1-mini",
+            provider("openai", Some("gpt-4.1-mini")),
+        ),
+        (
+            "ollama:llama3.2:1b",
+            provider("ollama", Some("llama3.2:1b")),
+        ),
+        ("openrouter:a/b", provider("openrouter", Some("a/b"))),
+        ("groq", provider("groq", None)),
+        ("rehearsal", ModelSpec::Rehearsal),
+        (
+            "scripted:a:b.jsonl",
+            ModelSpec::Scripted("a:b.jsonl".into()),
+        ),
+        ("replay:dir", ModelSpec::Replay("dir".into())),
+        (
+            "record:dir,openai:m",
+            ModelSpec::Record {
+                dir: "dir".into(),
+                spec: Box::new(provider("openai", Some("m"))),
+            },
+        ),
+    ];
+    for (text, spec) in table {
+        assert_eq!(text.parse::<ModelSpec>().unwrap(), spec);
+        assert_eq!(spec.to_string(), text);
+    }
+}
+
+#[test]
+fn a_wrong_specification_is_refused_with_what_there_is() {
+    let table = [
+        ("", "write provider:model"),
+        (":m", "write provider:model"),
+        ("openai:", "no model stands behind the colon"),
+        ("scripted", "write scripted:FILE"),
+        ("scripted:", "write scripted:FILE"),
+        ("replay:", "write replay:DIR"),
+        ("record:dir", "write record:DIR,SPEC"),
+        ("record:dir,nope:m", "unknown model provider `nope`"),
+        ("rehearsal:x", "rehearsal stands alone"),
+        (
+            "anthropic:claude",
+            "the model provider `anthropic` comes with a later version",
+        ),
+        (
+            "opnai:m",
+            "unknown model provider `opnai` (there are: openai, openrouter, groq, mistral, ollama, rehearsal, scripted:FILE)",
+        ),
+    ];
+    for (text, problem) in table {
+        let error = text.parse::<ModelSpec>().unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
+    }
+}
+
+fn refusal(spec: &ModelSpec, settings: &Settings) -> String {
+    let made = init_chat_model(spec, settings).map(|model| model.name().to_owned());
+    made.unwrap_err().to_string()
+}
+
+fn with_openai(own: ProviderSettings) -> Settings {
+    Settings {
+        providers: [("openai".to_owned(), own)].into(),
+        ..Settings::default()
+    }
+}
+
+fn with_key(key: &str) -> Settings {
+    with_openai(ProviderSettings {
+        api_key: Some(key.into()),
+        base_url: None,
+    })
+}
+
+#[test]
+fn a_model_needs_the_key_of_its_provider_unless_the_server_is_another() {
+    let spec = provider("openai", Some("m"));
+    assert_eq!(
+        refusal(&spec, &Settings::default()),
+        "openai needs an API key: set OPENAI_API_KEY"
+    );
+    let local = with_openai(ProviderSettings {
+        api_key: None,
+        base_url: Some("http://127.0.0.1:1".into()),
+    });
+    assert!(init_chat_model(&spec, &local).is_ok());
+    assert!(init_chat_model(&spec, &with_key("k")).is_ok());
+    assert!(init_chat_model(&provider("ollama", Some("m")), &Settings::default()).is_ok());
+}
+
+#[test]
+fn a_provider_alone_takes_the_callers_default_model() {
+    let spec = provider("openai", None);
+    assert!(refusal(&spec, &with_key("k")).contains("there is no default"));
+    let settings = Settings {
+        default_model: Some("gpt-4o-mini".into()),
+        ..with_key("k")
+    };
+    let model = init_chat_model(&spec, &settings).unwrap();
+    assert_eq!(model.name(), "openai:gpt-4o-mini");
+}
+
+#[test]
+fn what_this_version_has_not_is_said() {
+    let settings = Settings::default();
+    let replay = refusal(&ModelSpec::Replay("d".into()), &settings);
+    assert_eq!(
+        replay,
+        "replaying a model (`replay:`) comes with a later version"
+    );
+    let record = "record:d,rehearsal".parse().unwrap();
+    assert_eq!(
+        refusal(&record, &settings),
+        "recording a model (`record:`) comes with a later version"
+    );
+    assert!(refusal(&ModelSpec::Rehearsal, &settings).contains("belongs to an agent"));
+}
+
+#[test]
+fn wrong_settings_are_refused_without_showing_secrets() {
+    let spec = provider("openai", Some("m"));
+    let https = Some("http://me:hunter2@".to_owned());
+    let proxied = Settings {
+        proxies: Proxies {
+            https,
+            ..Proxies::default()
+        },
+        ..with_key("k")
+    };
+    assert_eq!(
+        refusal(&spec, &proxied),
+        "HTTPS_PROXY: not the address of a proxy"
+    );
+    let certified = Settings {
+        ca_certificates: Some("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n".into()),
+        ..with_key("k")
+    };
+    assert!(refusal(&spec, &certified).starts_with("CA certificates: "));
+    let shown = format!("{:?} {proxied:?}", with_key("sk-secret"));
+    assert!(
+        !shown.contains("sk-secret") && !shown.contains("hunter2"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn a_script_goes_on_where_its_run_stood() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    std::fs::write(&path, "{\"content\":\"one\"}\n{\"content\":\"two\"}\n").unwrap();
+    let settings = Settings {
+        attempts_made: 1,
+        ..Settings::default()
+    };
+    let model = init_chat_model(&ModelSpec::Scripted(path), &settings).unwrap();
+    let request = crate::chat::ChatRequest::new([]);
+    let reply = model.complete(&request).await.unwrap();
+    assert_eq!(reply.message.text(), "two");
+}
