@@ -1,0 +1,263 @@
+//! What is saved, and the one trait that a store of checkpoints implements.
+//!
+//! Data only: JSON bytes by channel name. A store compares, appends and reads back; the rules are in
+//! the engine. The same conformance suite runs on every implementation.
+
+use crate::{
+    Error,
+    ids::{CheckpointId, RunId, TaskId},
+    state::PatchKind,
+};
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// Where checkpoints belong: a thread, and within it the graph itself or one of its subgraphs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Scope {
+    /// The thread's name.
+    pub thread: Arc<str>,
+    /// Empty for the graph itself, else `node:task` (or `node` for a persistent subgraph), with `|`
+    /// between levels.
+    pub namespace: Arc<str>,
+}
+
+impl std::fmt::Display for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &*self.namespace {
+            "" => f.write_str(&self.thread),
+            namespace => write!(f, "{}|{namespace}", self.thread),
+        }
+    }
+}
+
+/// What happened to one channel since the parent checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delta {
+    /// The channel.
+    pub channel: String,
+    /// How `json` is to be read.
+    pub kind: PatchKind,
+    /// JSON text in UTF-8.
+    pub json: Vec<u8>,
+}
+
+/// How a checkpoint came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The input of a run.
+    Input,
+    /// A superstep.
+    Loop,
+    /// A person or program wrote to the thread between runs.
+    Update,
+    /// A new branch from an older checkpoint.
+    Fork,
+}
+
+/// What is known of a checkpoint besides its state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// How it came about.
+    pub source: Source,
+    /// Goes on over the runs of a thread; the input of a run is one before its first superstep.
+    pub superstep: i64,
+    /// The run that wrote it.
+    pub run: RunId,
+    /// When, in milliseconds since the Unix epoch.
+    pub created_ms: u64,
+    /// What the caller gave with the run.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub user: Map<String, Value>,
+}
+
+/// One superstep to be saved: what changed, and the machine after it.
+#[derive(Clone, Debug)]
+pub struct Put {
+    /// The new checkpoint.
+    pub id: CheckpointId,
+    /// The checkpoint it follows; a fork's is older than the head.
+    pub parent: Option<CheckpointId>,
+    /// The head that the writer saw. If the head is another by now, the answer is `Conflict`.
+    pub expect: Option<CheckpointId>,
+    /// See there.
+    pub metadata: Metadata,
+    /// The step machine, as JSON text.
+    pub machine: Vec<u8>,
+    /// What changed since `parent`.
+    pub deltas: Vec<Delta>,
+    /// Notes that the new checkpoint has from the start.
+    pub notes: Vec<Note>,
+    /// The writer's lease; an older epoch than the thread's is refused with `Conflict`.
+    pub epoch: u64,
+}
+
+/// What a task left on a checkpoint before its superstep ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// The task; it keeps its id when it runs again.
+    pub task: TaskId,
+    /// What `json` is.
+    pub kind: NoteKind,
+    /// Which one of its kind: a memo's name, an answer's interrupt. Empty where a task has only one.
+    pub key: String,
+    /// JSON text.
+    pub json: String,
+}
+
+/// What a note says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// The task finished; its update and targets.
+    Done,
+    /// The task waits; its open questions.
+    Question,
+    /// A person's answer; `key` is the interrupt.
+    Answer,
+    /// The result of a `ctx.step`; `key` is its name.
+    Memo,
+    /// An attempt failed and another will follow: how many were made, and when the next is due.
+    Retry,
+    /// The task failed for good, or was cancelled: kind and message.
+    Failure,
+    /// The run stopped at a breakpoint here.
+    Pause,
+}
+
+/// A checkpoint as read back.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The checkpoint.
+    pub id: CheckpointId,
+    /// The one it follows.
+    pub parent: Option<CheckpointId>,
+    /// See there.
+    pub metadata: Metadata,
+    /// The step machine, as JSON text.
+    pub machine: Vec<u8>,
+    /// The pieces of each channel that was ever written, oldest first, from its last whole value on.
+    pub channels: Vec<(String, Vec<Piece>)>,
+    /// The channels that this checkpoint changed; the last piece of each is the change.
+    pub changed: Vec<String>,
+    /// In the order in which they were written.
+    pub notes: Vec<Note>,
+}
+
+/// One stored piece of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// How `json` is to be read.
+    pub kind: PatchKind,
+    /// JSON text in UTF-8.
+    pub json: Arc<[u8]>,
+}
+
+/// One line of a thread's history.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// The checkpoint.
+    pub id: CheckpointId,
+    /// The one it follows.
+    pub parent: Option<CheckpointId>,
+    /// See there.
+    pub metadata: Metadata,
+}
+
+/// Which part of a history is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryQuery {
+    /// Only checkpoints older than this one.
+    pub before: Option<CheckpointId>,
+    /// Only checkpoints that follow this one.
+    pub parent: Option<CheckpointId>,
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Only those whose metadata (ours by field name, or the caller's) has all of these values.
+    pub filter: Map<String, Value>,
+}
+
+impl HistoryQuery {
+    /// Whether an entry is wanted, but for the limit.
+    #[must_use]
+    pub fn wants(&self, entry: &Entry) -> bool {
+        if self.before.is_some_and(|before| entry.id >= before) {
+            return false;
+        }
+        if self.parent.is_some() && entry.parent != self.parent {
+            return false;
+        }
+        if self.filter.is_empty() {
+            return true;
+        }
+        let own = serde_json::to_value(&entry.metadata).unwrap_or_default();
+        let value = |key: &str| entry.metadata.user.get(key).or_else(|| own.get(key));
+        self.filter
+            .iter()
+            .all(|(key, wanted)| value(key) == Some(wanted))
+    }
+}
+
+/// The right to write to a thread, until it is dropped.
+pub struct Lease {
+    /// Grows with each lease of the thread; a store refuses writes with an older one.
+    pub epoch: u64,
+    /// Whatever the store needs to take it back; dropped with the lease.
+    pub guard: Option<Box<dyn std::any::Any + Send + Sync>>,
+}
+
+/// Where checkpoints live.
+///
+/// Futures may be dropped at any time; what was begun may then have happened or not, but never in
+/// part. `put` and `note` take effect in the order in which they were called on one scope.
+pub trait Checkpoints: Send + Sync + 'static {
+    /// Takes the thread for `run`.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] naming the holder while another run has it.
+    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> BoxFuture<'a, Result<Lease, Error>>;
+
+    /// Saves a superstep: deltas, machine and notes together, or nothing.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the head of the scope is no longer `put.expect`, or the epoch is old.
+    fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Adds notes to a checkpoint, all or none. A note with the task, kind and key of an older one
+    /// replaces it and comes last.
+    ///
+    /// # Errors
+    /// [`Error::UnknownCheckpoint`], or [`Error::Conflict`] for an old epoch.
+    fn note<'a>(
+        &'a self,
+        scope: &'a Scope,
+        at: CheckpointId,
+        epoch: u64,
+        notes: Vec<Note>,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// The head, or the named checkpoint; nothing if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Store`] or [`Error::Corrupt`].
+    fn load<'a>(
+        &'a self,
+        scope: &'a Scope,
+        at: Option<CheckpointId>,
+    ) -> BoxFuture<'a, Result<Option<Loaded>, Error>>;
+
+    /// Newest first.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    fn history<'a>(
+        &'a self,
+        scope: &'a Scope,
+        query: &'a HistoryQuery,
+    ) -> BoxFuture<'a, Result<Vec<Entry>, Error>>;
+}
+
+/// What threads are opened on.
+pub type Store = Arc<dyn Checkpoints>;

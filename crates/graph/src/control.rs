@@ -1,0 +1,149 @@
+//! Stopping a run from outside: cancel now, or drain at the next superstep.
+//!
+//! One [`Control`] belongs to a run and all its subgraphs. It only says what is wished; the driver
+//! says what happened.
+
+use serde::{Deserialize, Serialize};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Why a run is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CancelReason {
+    /// A person asked for it.
+    User,
+    /// The stream was dropped.
+    Disconnect,
+    /// Another run takes the thread over.
+    Superseded,
+    /// The process ends.
+    Shutdown,
+    /// The thread's lease was lost.
+    LeaseLost,
+}
+
+impl CancelReason {
+    const ALL: [CancelReason; 5] = [
+        CancelReason::User,
+        CancelReason::Disconnect,
+        CancelReason::Superseded,
+        CancelReason::Shutdown,
+        CancelReason::LeaseLost,
+    ];
+}
+
+impl std::fmt::Display for CancelReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            CancelReason::User => "user",
+            CancelReason::Disconnect => "disconnect",
+            CancelReason::Superseded => "superseded",
+            CancelReason::Shutdown => "shutdown",
+            CancelReason::LeaseLost => "lease_lost",
+        })
+    }
+}
+
+/// How a run ended, as the one who wanted it stopped learns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// It had finished, or paused on a question or a breakpoint, before the wish took hold.
+    Finished,
+    /// It was cancelled.
+    Cancelled,
+    /// It was drained: stopped between two supersteps, to be resumed.
+    Drained,
+    /// It failed.
+    Failed,
+}
+
+/// A handle on a running graph; clones are the same handle.
+#[derive(Clone)]
+pub struct Control {
+    pub(crate) token: CancellationToken,
+    flags: Arc<AtomicU8>,
+    ending: watch::Sender<Option<Ending>>,
+}
+
+const DRAIN: u8 = 0x80;
+
+impl Default for Control {
+    fn default() -> Self {
+        Control {
+            token: CancellationToken::new(),
+            flags: Arc::default(),
+            ending: watch::Sender::new(None),
+        }
+    }
+}
+
+impl Control {
+    /// Asks the run to end now, and waits until it has: tasks inside `ctx.step` finish and save
+    /// that step, the others end at their next `.await`. The answer is what really happened; a node
+    /// that blocks its thread makes this wait.
+    ///
+    /// Somebody must go on polling the run (or have dropped its stream), since it runs where it is
+    /// polled.
+    pub async fn cancel(&self, reason: CancelReason) -> Ending {
+        self.request_cancel(reason);
+        self.ended().await
+    }
+
+    /// Asks the run to stop between two supersteps, and waits until it has. `resume` goes on.
+    pub async fn drain(&self) -> Ending {
+        self.request_drain();
+        self.ended().await
+    }
+
+    /// [`Control::cancel`] without waiting. The first reason counts.
+    pub fn request_cancel(&self, reason: CancelReason) {
+        let code = CancelReason::ALL
+            .iter()
+            .position(|r| *r == reason)
+            .unwrap_or(0) as u8
+            + 1;
+        let first = |old: u8| (old & !DRAIN == 0).then_some(old | code);
+        // An error means that a reason was there before, and that one stands.
+        let _ = self
+            .flags
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, first);
+        self.token.cancel();
+    }
+
+    /// [`Control::drain`] without waiting.
+    pub fn request_drain(&self) {
+        self.flags.fetch_or(DRAIN, Ordering::SeqCst);
+    }
+
+    /// Waits for the run's end.
+    pub async fn ended(&self) -> Ending {
+        let mut ending = self.ending.subscribe();
+        match ending.wait_for(Option::is_some).await {
+            Ok(ending) => ending.unwrap_or(Ending::Failed),
+            // The sender lives in `self`.
+            Err(_) => Ending::Failed,
+        }
+    }
+
+    pub(crate) fn cancelled(&self) -> Option<CancelReason> {
+        let code = self.flags.load(Ordering::Relaxed) & !DRAIN;
+        CancelReason::ALL
+            .get(usize::from(code.checked_sub(1)?))
+            .copied()
+    }
+
+    pub(crate) fn draining(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & DRAIN != 0
+    }
+
+    pub(crate) fn end(&self, ending: Ending) {
+        self.ending.send_replace(Some(ending));
+    }
+}

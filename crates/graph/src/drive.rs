@@ -1,0 +1,516 @@
+//! The one driver: asks the machine what is due, runs it, closes the superstep, and so on.
+//!
+//! Called for the graph itself by `thread.rs`, for subgraphs by `subgraph.rs`. What a run shows of
+//! itself, it shows through the session's journal, after it is saved.
+
+use crate::{
+    Error, Name, NodeError, State, StoppedBy,
+    attempt::{Assignment, Settled, attempt},
+    checkpoint::{Note, NoteKind, Source},
+    error::{Kind, TimedOut},
+    event::{Event, EventData, Mode},
+    graph::Shape,
+    ids::TaskId,
+    live::Live,
+    options::RunOptions,
+    run::Status,
+    session::Session,
+    wire::{Failure, FailureKind},
+};
+use serde_json::Value;
+use std::sync::{Arc, atomic::Ordering};
+use tokio::{task::JoinSet, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How the driver came to rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing is due any more.
+    Over,
+    /// Questions are open.
+    Waiting,
+    /// Between two supersteps.
+    Stopped(StoppedBy),
+    /// Ended from outside, perhaps within a superstep.
+    Halted,
+}
+
+/// Runs supersteps until the run comes to rest.
+pub(crate) async fn drive<S: State>(
+    live: &mut Live<S>,
+    shape: &Arc<Shape<S>>,
+    session: &Arc<Session>,
+) -> Result<End, Error> {
+    let options = &session.run.options;
+    let first = live.run.superstep;
+    let limit = i64::try_from(options.limit).unwrap_or(i64::MAX);
+    let stop = first.saturating_add(limit);
+    session.stop.store(stop, Ordering::Relaxed);
+    loop {
+        session
+            .superstep
+            .store(live.run.superstep, Ordering::Relaxed);
+        if live.run.is_over() {
+            return Ok(End::Over);
+        }
+        if session.halt.is_cancelled() {
+            return Ok(End::Halted);
+        }
+        if live.run.superstep > first && session.run.control.draining() {
+            return Ok(End::Stopped(StoppedBy::Drain));
+        }
+        if breaks_before(live, shape, session).await? {
+            return Ok(End::Stopped(StoppedBy::Breakpoint));
+        }
+        if live.run.superstep >= stop {
+            return Err(Error::RecursionLimit(options.limit));
+        }
+        if let Some(end) = superstep(live, shape, session).await? {
+            return Ok(end);
+        }
+        let after = breaks_after(live, shape, session);
+        live.commit(shape, session, Source::Loop).await?;
+        if after && !live.run.is_over() {
+            session
+                .superstep
+                .store(live.run.superstep, Ordering::Relaxed);
+            note_pause(live, session).await?;
+            return Ok(End::Stopped(StoppedBy::Breakpoint));
+        }
+    }
+}
+
+async fn breaks_before<S: State>(
+    live: &mut Live<S>,
+    shape: &Shape<S>,
+    session: &Session,
+) -> Result<bool, Error> {
+    let wanted = &session.run.options.pause_before;
+    if wanted.is_empty() || std::mem::take(&mut live.passed_breakpoint) {
+        return Ok(false);
+    }
+    let named = |i: usize| is_named(wanted, shape, session, live.run.tasks[i].node);
+    if !live.run.due().any(named) {
+        return Ok(false);
+    }
+    note_pause(live, session).await?;
+    Ok(true)
+}
+
+fn breaks_after<S: State>(live: &Live<S>, shape: &Shape<S>, session: &Session) -> bool {
+    let wanted = &session.run.options.pause_after;
+    let mut nodes = live.run.tasks.iter().map(|t| t.node);
+    !wanted.is_empty() && nodes.any(|n| is_named(wanted, shape, session, n))
+}
+
+fn is_named<S: State>(wanted: &[Name], shape: &Shape<S>, session: &Session, node: usize) -> bool {
+    RunOptions::names(wanted, &session.path_of(&shape.topology.nodes[node].name))
+}
+
+/// Marks the place, so that resuming does not stop here again.
+async fn note_pause<S: State>(live: &Live<S>, session: &Session) -> Result<(), Error> {
+    let Some(task) = live.run.tasks.first() else {
+        return Ok(());
+    };
+    let note = Note {
+        task: session.task(task.birth),
+        kind: NoteKind::Pause,
+        key: String::new(),
+        json: "true".to_owned(),
+    };
+    session.journal.note(vec![note], Vec::new(), true).await
+}
+
+/// Runs what is due. `None` when every task of the superstep is done.
+async fn superstep<S: State>(
+    live: &mut Live<S>,
+    shape: &Arc<Shape<S>>,
+    session: &Arc<Session>,
+) -> Result<Option<End>, Error> {
+    let mut due = live.run.due();
+    let (first, more) = (due.next(), due.next().is_some());
+    drop(due);
+    let mut step = Step::default();
+    match first {
+        None => {}
+        // A step timeout must be able to end even a task that shares the driver's thread.
+        Some(i) if !more && session.run.options.step_timeout.is_none() => {
+            alone(live, shape, session, i, &mut step).await?;
+        }
+        Some(_) => parallel(live, shape, session, &mut step).await?,
+    }
+    if let Some(error) = step.failed {
+        return Err(error);
+    }
+    if live.run.all_done() {
+        return Ok(None);
+    }
+    Ok(Some(match step.stopped {
+        Some(why) => End::Stopped(why),
+        None if step.halted => End::Halted,
+        None => End::Waiting,
+    }))
+}
+
+/// What came of the tasks of one superstep besides their updates.
+#[derive(Default)]
+struct Step {
+    failed: Option<Error>,
+    halted: bool,
+    stopped: Option<StoppedBy>,
+}
+
+/// One task, on the driver's own thread.
+async fn alone<S: State>(
+    live: &mut Live<S>,
+    shape: &Arc<Shape<S>>,
+    session: &Arc<Session>,
+    task: usize,
+    step: &mut Step,
+) -> Result<(), Error> {
+    loop {
+        let assignment = assign(live, shape, session, task).await?;
+        let settled = attempt(shape, session, &assignment, &live.state, &session.halt).await;
+        if !settle(live, shape, session, task, settled, step).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// Several tasks, each in a task of the runtime.
+async fn parallel<S: State>(
+    live: &mut Live<S>,
+    shape: &Arc<Shape<S>>,
+    session: &Arc<Session>,
+    step: &mut Step,
+) -> Result<(), Error> {
+    let halt = session.halt.child_token();
+    // Dropping the set aborts what still runs; that happens only without a graceful end.
+    let mut set = JoinSet::new();
+    let due: Vec<usize> = live.run.due().collect();
+    for &i in &due {
+        launch(&mut set, live, shape, session, (i, &halt)).await?;
+    }
+    let limit = session.run.options.step_timeout;
+    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    loop {
+        let joined = tokio::select! {
+            joined = set.join_next() => joined,
+            () = sleep_until(deadline), if !halt.is_cancelled() => {
+                let running = due.iter().filter(|&&i| live.run.tasks[i].status == Status::Due);
+                let running = running.map(|&i| shape.topology.nodes[live.run.tasks[i].node].name.to_string());
+                step.failed.get_or_insert(Error::StepTimeout {
+                    superstep: live.run.superstep,
+                    after: limit.unwrap_or_default(),
+                    running: running.collect(),
+                });
+                halt.cancel();
+                continue;
+            }
+        };
+        let Some(joined) = joined else { break };
+        let Ok((i, settled)) = joined else {
+            // Only an abort ends a task without an answer, since panics are caught inside.
+            step.halted = true;
+            continue;
+        };
+        match settle(live, shape, session, i, settled, step).await {
+            Ok(true) => launch(&mut set, live, shape, session, (i, &halt)).await?,
+            Ok(false) => {}
+            Err(e) => {
+                step.failed.get_or_insert(e);
+            }
+        }
+        if step.failed.is_some() {
+            // Siblings inside `ctx.step` finish and save it, the others end now.
+            halt.cancel();
+        }
+    }
+    if matches!(step.failed, Some(Error::StepTimeout { .. })) {
+        note_timeouts(live, session, step).await?;
+    }
+    Ok(())
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn launch<S: State>(
+    set: &mut JoinSet<(usize, Settled<S>)>,
+    live: &mut Live<S>,
+    shape: &Arc<Shape<S>>,
+    session: &Arc<Session>,
+    (task, halt): (usize, &CancellationToken),
+) -> Result<(), Error> {
+    let assignment = assign(live, shape, session, task).await?;
+    let (shape, session) = (shape.clone(), session.clone());
+    let (state, halt) = (live.state.clone(), halt.clone());
+    set.spawn(async move {
+        let settled = attempt(&shape, &session, &assignment, &state, &halt).await;
+        drop(state);
+        (task, settled)
+    });
+    Ok(())
+}
+
+/// What a task needs to run without the machine, and the event that it begins.
+async fn assign<S: State>(
+    live: &Live<S>,
+    shape: &Shape<S>,
+    session: &Session,
+    i: usize,
+) -> Result<Assignment, Error> {
+    let task = &live.run.tasks[i];
+    if session.journal.wants(Mode::Tasks) {
+        let payload = task.payload.as_ref();
+        let start = EventData::TaskStart {
+            node: shape.topology.name(task.node),
+            payload: payload.and_then(|p| serde_json::from_str(p.get()).ok()),
+        };
+        let event = session.event(Some(task.birth), start);
+        session.journal.tell_in_turn(vec![event]).await?;
+    }
+    if !live.run.children.is_empty() {
+        let children = live.run.children.iter().map(|(k, v)| (k.clone(), *v));
+        *crate::session::lock(&session.children) = children.collect();
+    }
+    Ok(Assignment {
+        node: task.node,
+        birth: task.birth,
+        payload: task.payload.clone(),
+        timeout: task.timeout,
+        failed: task.failed.clone().map(Arc::new),
+        tried: live.tried[i],
+    })
+}
+
+/// Notes how a task ended. `true` if a handler is to run in its place.
+async fn settle<S: State>(
+    live: &mut Live<S>,
+    shape: &Shape<S>,
+    session: &Session,
+    i: usize,
+    settled: Settled<S>,
+    step: &mut Step,
+) -> Result<bool, Error> {
+    let attempts = settled.attempts;
+    let error = match settled.result {
+        Ok(command) => {
+            finished(live, shape, session, i, (command, settled.cached)).await?;
+            return Ok(false);
+        }
+        Err(NodeError(kind)) => match kind {
+            Kind::Interrupt(asked) => {
+                waits(live, shape, session, i, asked).await?;
+                return Ok(false);
+            }
+            Kind::Halted => {
+                step.halted = true;
+                return Ok(false);
+            }
+            Kind::Stopped(why) => {
+                step.stopped = Some(why);
+                return Ok(false);
+            }
+            Kind::Failed(error) => error,
+        },
+    };
+    let kind = if error.is::<TimedOut>() {
+        FailureKind::Timeout
+    } else {
+        FailureKind::Error
+    };
+    let node = live.run.tasks[i].node;
+    let own = error.downcast_ref::<Error>().is_some_and(ends_the_run);
+    let handler = shape.topology.nodes[node].handler.filter(|_| !own);
+    let failure = Failure {
+        kind,
+        message: error.to_string(),
+        attempts,
+        handler: handler.map(|h| shape.topology.name(h).to_string()),
+    };
+    note_failure(live, shape, session, i, &failure).await?;
+    if let Some(handler) = handler {
+        live.hand_over(shape, i, handler, failure.message, attempts);
+        live.tried[i] = Default::default();
+        return Ok(true);
+    }
+    let leaf = shape.leaf[node];
+    step.failed.get_or_insert(match error.downcast::<Error>() {
+        // The error of a subgraph says by itself which node it was.
+        Ok(error) if !leaf || ends_the_run(&error) => *error,
+        Ok(error) => Error::Node {
+            node: shape.topology.name(node),
+            source: error,
+        },
+        Err(source) => Error::Node {
+            node: shape.topology.name(node),
+            source,
+        },
+    });
+    Ok(false)
+}
+
+/// Errors of the engine itself: no handler can make them good, and no node's name explains them.
+fn ends_the_run(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Conflict { .. }
+            | Error::Store(_)
+            | Error::Corrupt { .. }
+            | Error::InterruptWithoutStore(_)
+    )
+}
+
+async fn finished<S: State>(
+    live: &mut Live<S>,
+    shape: &Shape<S>,
+    session: &Session,
+    i: usize,
+    (command, cached): (crate::Command<S>, bool),
+) -> Result<(), Error> {
+    let task = &live.run.tasks[i];
+    let several = live.run.tasks.len() > 1;
+    let name = || shape.topology.name(task.node);
+    let mut told = Vec::new();
+    if session.journal.is_heard() {
+        let tell = |data| session.event(Some(task.birth), data);
+        if session.journal.wants(Mode::Updates) && !shape.hidden.contains(&task.node) {
+            let update = Live::shown_update(&command).map_err(|e| Error::store(e.to_string()))?;
+            told.push(tell(EventData::Update {
+                node: name(),
+                update,
+                cached,
+            }));
+        }
+        if session.journal.wants(Mode::Tasks) {
+            let update = Live::shown_update(&command).map_err(|e| Error::store(e.to_string()))?;
+            told.push(tell(task_end(name(), Some(update), None)));
+        }
+    }
+    // With one task the checkpoint follows at once; a note would be written for nothing.
+    if several && session.journal.store.is_some() {
+        let note = Live::done_note(session, task.birth, &command)?;
+        session.journal.note(vec![note], told, false).await?;
+    } else if several {
+        session.journal.tell(told).await;
+    } else {
+        live.untold.extend(told);
+    }
+    live.run.tasks[i].status = Status::Done;
+    live.done[i] = Some(command);
+    Ok(())
+}
+
+async fn waits<S: State>(
+    live: &mut Live<S>,
+    shape: &Shape<S>,
+    session: &Session,
+    i: usize,
+    asked: Vec<crate::Interrupt>,
+) -> Result<(), Error> {
+    let task = &live.run.tasks[i];
+    let ids: Vec<&str> = asked.iter().map(|q| q.id.as_str()).collect();
+    let note = Note {
+        task: session.task(task.birth),
+        kind: NoteKind::Question,
+        // Each set of questions is a note of its own, so that what was asked stays on record.
+        key: ids.join(","),
+        json: serde_json::to_string(&asked).map_err(Error::store)?,
+    };
+    let mut told = Vec::new();
+    if session.journal.is_heard() {
+        let event = |data| session.event(Some(task.birth), data);
+        if session.is_root() {
+            told.extend(asked.iter().map(|q| event(EventData::Interrupt(q.clone()))));
+        }
+        if session.journal.wants(Mode::Tasks) {
+            let mut end = task_end(shape.topology.name(task.node), None, None);
+            if let EventData::TaskEnd { interrupts, .. } = &mut end {
+                interrupts.clone_from(&asked);
+            }
+            told.push(event(end));
+        }
+    }
+    session.journal.note(vec![note], told, true).await?;
+    live.run.tasks[i].status = Status::Waiting(asked);
+    Ok(())
+}
+
+fn task_end(node: Name, result: Option<Value>, error: Option<String>) -> EventData {
+    EventData::TaskEnd {
+        node,
+        result,
+        error,
+        interrupts: Vec::new(),
+    }
+}
+
+async fn note_failure<S: State>(
+    live: &Live<S>,
+    shape: &Shape<S>,
+    session: &Session,
+    i: usize,
+    failure: &Failure,
+) -> Result<(), Error> {
+    let task = &live.run.tasks[i];
+    let mut told: Vec<Event> = Vec::new();
+    if session.journal.wants(Mode::Tasks) {
+        let end = task_end(
+            shape.topology.name(task.node),
+            None,
+            Some(failure.message.clone()),
+        );
+        told.push(session.event(Some(task.birth), end));
+    }
+    let mut notes = Vec::new();
+    if session.journal.store.is_some() {
+        notes.push(failure.note(session.task(task.birth))?);
+    }
+    session.journal.note(notes, told, true).await
+}
+
+async fn note_timeouts<S: State>(
+    live: &Live<S>,
+    session: &Session,
+    step: &Step,
+) -> Result<(), Error> {
+    let message = step
+        .failed
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    note_open(live, session, FailureKind::Timeout, message).await
+}
+
+/// Records for each task that is still due why it did not finish.
+pub(crate) async fn note_open<S: State>(
+    live: &Live<S>,
+    session: &Session,
+    kind: FailureKind,
+    message: String,
+) -> Result<(), Error> {
+    if session.journal.store.is_none() {
+        return Ok(());
+    }
+    let failure = Failure {
+        kind,
+        message,
+        attempts: 0,
+        handler: None,
+    };
+    let open: Vec<TaskId> = live
+        .run
+        .due()
+        .map(|i| session.task(live.run.tasks[i].birth))
+        .collect();
+    let notes = open
+        .into_iter()
+        .map(|task| failure.note(task))
+        .collect::<Result<Vec<_>, _>>()?;
+    session.journal.note(notes, Vec::new(), true).await
+}

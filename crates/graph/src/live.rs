@@ -1,0 +1,620 @@
+//! A run in memory: the state, the machine, and what the tasks of the open superstep left.
+//!
+//! Applies updates, closes supersteps, saves and restores. Decides nothing about when.
+
+use crate::{
+    Command, Error, Name, NodeError, State,
+    attempt::Tried,
+    checkpoint::{Delta, Loaded, Metadata, Note, NoteKind, Put, Source},
+    event::{Event, EventData, Mode, StateView},
+    graph::Shape,
+    ids::{CheckpointId, TaskId},
+    node::Target,
+    run::{Failed, Hop, Run, Saved, Status},
+    session::{Session, lock},
+    state::{Change, Rejected, Show, channel},
+    topology::Route,
+    wire,
+};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+use uuid::Uuid;
+
+pub(crate) struct Live<S: State> {
+    pub(crate) run: Run,
+    pub(crate) state: Arc<S>,
+    /// Per task what it returned.
+    pub(crate) done: Vec<Option<Command<S>>>,
+    /// Per task how often it was tried before.
+    pub(crate) tried: Vec<Tried>,
+    /// Whether a breakpoint stopped the run at this very place before.
+    pub(crate) passed_breakpoint: bool,
+    /// Told with the next checkpoint.
+    pub(crate) untold: Vec<Event>,
+    /// What happened to each channel since this object was made (for a subgraph that shares its
+    /// parent's state).
+    pub(crate) total: Vec<Change>,
+    shared: bool,
+    /// A superstep could not be closed: the state in memory is of no superstep.
+    broken: bool,
+    updates: Vec<S::Update>,
+    changes: Vec<Change>,
+    unsaved: Vec<Change>,
+    written: Vec<bool>,
+    /// Ephemeral channels that hold something.
+    dirty: Vec<usize>,
+}
+
+impl<S: State> Live<S> {
+    /// Nothing has happened yet.
+    pub(crate) fn new(state: Arc<S>) -> Self {
+        let channels = S::CHANNELS.len();
+        Live {
+            run: Run::idle(-1),
+            state,
+            done: Vec::new(),
+            tried: Vec::new(),
+            passed_breakpoint: false,
+            untold: Vec::new(),
+            total: vec![Change::Unchanged; channels],
+            shared: false,
+            broken: false,
+            updates: Vec::new(),
+            changes: vec![Change::Unchanged; channels],
+            unsaved: vec![Change::Unchanged; channels],
+            written: vec![false; channels],
+            dirty: Vec::new(),
+        }
+    }
+
+    /// The same over a state that belongs to the parent: only changes are saved.
+    pub(crate) fn over(state: Arc<S>) -> Self {
+        Live {
+            shared: true,
+            ..Self::new(state)
+        }
+    }
+
+    /// The channels that were ever written on this thread, by index.
+    pub(crate) fn written(&self) -> &[bool] {
+        &self.written
+    }
+
+    /// Takes the input of a run: what was pending before is forgotten.
+    pub(crate) async fn input(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+        command: Command<S>,
+    ) -> Result<(), Error> {
+        self.run.clear();
+        self.passed_breakpoint = false;
+        let Command { update, goto, .. } = command;
+        if goto.is_empty() {
+            self.apply(shape, vec![update], &|_| crate::START.into())?;
+            self.enter(shape)?;
+        } else {
+            self.apply(shape, vec![update], &|_| crate::START.into())?;
+            self.jump(shape, goto)?;
+        }
+        self.open(shape, session, Source::Input).await
+    }
+
+    /// Goes where a run begins.
+    pub(crate) fn enter(&mut self, shape: &Shape<S>) -> Result<(), Error> {
+        match (&shape.topology.start, &shape.start_branch) {
+            (Route::Edges(start), _) => start.iter().for_each(|&n| self.run.go(Hop::to(n))),
+            (route, Some(branch)) => {
+                let chosen = branch(&self.state).0;
+                self.choose(shape, &crate::START.into(), route, chosen)?;
+            }
+            (_, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Goes to any nodes of the graph, as a command from outside may.
+    fn jump(&mut self, shape: &Shape<S>, goto: Vec<Target>) -> Result<(), Error> {
+        let all = (0..shape.topology.nodes.len())
+            .map(Some)
+            .chain([None])
+            .collect();
+        self.choose(shape, &crate::START.into(), &Route::Commands(all), goto)
+    }
+
+    /// Folds updates into the state; `writer` names the author of the update at a position.
+    pub(crate) fn apply(
+        &mut self,
+        shape: &Shape<S>,
+        mut updates: Vec<S::Update>,
+        writer: &dyn Fn(usize) -> Name,
+    ) -> Result<(), Error> {
+        let result = self.fold(shape, &mut updates);
+        updates.clear();
+        self.updates = updates;
+        result.map_err(|rejected| match rejected {
+            Rejected::TwoWriters {
+                channel,
+                first,
+                second,
+            } => Error::TwoWriters {
+                channel,
+                first: writer(first),
+                second: writer(second),
+                superstep: self.run.superstep,
+            },
+            Rejected::Refused {
+                channel,
+                writer: at,
+                why,
+            } => Error::Refused {
+                channel,
+                node: writer(at),
+                why,
+            },
+        })
+    }
+
+    fn fold(&mut self, shape: &Shape<S>, updates: &mut [S::Update]) -> Result<(), Rejected> {
+        self.changes.fill(Change::Unchanged);
+        if !shape.ephemeral.is_empty() {
+            for &channel in &self.dirty {
+                self.changes[channel] = Change::Replaced;
+            }
+            let written = |c: &&usize| updates.iter().any(|u| S::writes(u).contains(c));
+            self.dirty = shape.ephemeral.iter().filter(written).copied().collect();
+        }
+        Arc::make_mut(&mut self.state).apply(updates, &mut self.changes)?;
+        for (i, change) in self.changes.iter().enumerate() {
+            if *change == Change::Unchanged {
+                continue;
+            }
+            self.written[i] = true;
+            self.unsaved[i] = std::mem::take(&mut self.unsaved[i]).then(change.clone());
+            if self.shared {
+                self.total[i] = std::mem::take(&mut self.total[i]).then(change.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the superstep: all its updates are folded in, and its nodes' routes decide what is due.
+    pub(crate) async fn commit(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+        source: Source,
+    ) -> Result<(), Error> {
+        self.broken = true;
+        let mut updates = std::mem::take(&mut self.updates);
+        for done in &mut self.done {
+            let update = done.as_mut().map(|c| std::mem::take(&mut c.update));
+            updates.push(update.unwrap_or_default());
+        }
+        let nodes: Vec<usize> = self.run.tasks.iter().map(|t| t.node).collect();
+        self.apply(shape, updates, &|i| shape.topology.name(nodes[i]))?;
+        self.route(shape, &nodes)?;
+        self.open(shape, session, source).await
+    }
+
+    fn route(&mut self, shape: &Shape<S>, nodes: &[usize]) -> Result<(), Error> {
+        let mut branched = HashSet::new();
+        for (i, &node) in nodes.iter().enumerate() {
+            let done = self.done.get_mut(i).and_then(Option::take);
+            let (goto, child) = done.map_or((Vec::new(), None), |c| (c.goto, c.child));
+            if let Some((namespace, head)) = child {
+                self.run.children.insert(namespace, head.uuid());
+            }
+            let route = &shape.topology.nodes[node].route;
+            let chosen = match (route, &shape.branches[node]) {
+                // All tasks of a node see the same state, so its branch is asked once.
+                (Route::Branch(_), Some(branch)) => {
+                    if nodes.len() > 1 && !branched.insert(node) {
+                        continue;
+                    }
+                    branch(&self.state).0
+                }
+                (Route::Edges(_), _) if goto.is_empty() => Vec::new(),
+                _ => goto,
+            };
+            if !matches!(route, Route::Edges(_)) || !chosen.is_empty() {
+                self.choose(shape, &shape.topology.name(node), route, chosen)?;
+            }
+            self.run.follow(&shape.topology, node);
+        }
+        Ok(())
+    }
+
+    /// Goes where `from` chose, if it had said that it might.
+    fn choose(
+        &mut self,
+        shape: &Shape<S>,
+        from: &Name,
+        route: &Route,
+        chosen: Vec<Target>,
+    ) -> Result<(), Error> {
+        if chosen.is_empty() {
+            return Err(Error::NoTarget(from.clone()));
+        }
+        let declared: &[Option<usize>] = match route {
+            Route::Branch(to) | Route::Commands(to) => to,
+            Route::Edges(_) => &[],
+        };
+        for target in chosen {
+            let undeclared = || Error::Undeclared {
+                node: from.clone(),
+                target: target.node.clone(),
+                declared: shape.topology.declared(route),
+            };
+            if target.node == crate::END && declared.contains(&None) {
+                continue;
+            }
+            let node = shape
+                .topology
+                .find(&target.node)
+                .filter(|n| declared.contains(&Some(*n)));
+            let node = node.ok_or_else(undeclared)?;
+            if target.payload.is_some() != shape.topology.nodes[node].each {
+                return Err(undeclared());
+            }
+            let payload = target.payload.transpose().map_err(|e| Error::Node {
+                node: from.clone(),
+                source: e.into(),
+            })?;
+            self.run.go(Hop {
+                node,
+                payload,
+                timeout: target.timeout,
+            });
+        }
+        Ok(())
+    }
+
+    /// Opens the next superstep at a new checkpoint, which is saved and told.
+    pub(crate) async fn open(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+        source: Source,
+    ) -> Result<(), Error> {
+        let id = self.next_id(session);
+        self.run
+            .advance(&shape.topology, id.uuid())
+            .map_err(|dead| {
+                let name = |i: usize| shape.topology.name(i);
+                Error::DeadJoin {
+                    target: name(dead.target),
+                    missing: dead
+                        .missing
+                        .into_iter()
+                        .map(|i| format!("`{}`", name(i)))
+                        .collect(),
+                }
+            })?;
+        self.reset_tasks();
+        self.broken = false;
+        self.save(shape, session, (id, source), Vec::new()).await
+    }
+
+    /// Without a store an id needs to be unique in this run only, and cheap.
+    pub(crate) fn next_id(&self, session: &Session) -> CheckpointId {
+        if session.journal.store.is_some() {
+            return CheckpointId::fresh();
+        }
+        let step = u128::from(self.run.superstep.unsigned_abs()) + 1;
+        Uuid::from_u128(session.run.id.uuid().as_u128().wrapping_add(step)).into()
+    }
+
+    pub(crate) fn reset_tasks(&mut self) {
+        self.passed_breakpoint = false;
+        self.done.clear();
+        self.done.resize_with(self.run.tasks.len(), || None);
+        self.tried.clear();
+        self.tried.resize(self.run.tasks.len(), Tried::default());
+    }
+
+    /// Saves the machine as it stands under a new id, with `notes`, and tells.
+    pub(crate) async fn save(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+        (id, source): (CheckpointId, Source),
+        notes: Vec<Note>,
+    ) -> Result<(), Error> {
+        let journal = &session.journal;
+        let (parent, _) = journal.parent();
+        if journal.store.is_some() {
+            journal.open(id);
+            if notes.is_empty() {
+                lock(&session.memos).clear();
+            }
+        }
+        let mut told = std::mem::take(&mut self.untold);
+        self.tell_state(shape, session, &mut told, (id, parent, source));
+        let held = journal.holds_back() && matches!(source, Source::Loop | Source::Input);
+        if held || journal.store.is_none() {
+            journal.tell(told).await;
+            return Ok(());
+        }
+        let put = self.put(shape, session, (id, source), notes)?;
+        journal.put(put, told).await
+    }
+
+    fn tell_state(
+        &self,
+        shape: &Shape<S>,
+        session: &Session,
+        told: &mut Vec<Event>,
+        (id, parent, source): (CheckpointId, Option<CheckpointId>, Source),
+    ) {
+        if !session.journal.is_heard() {
+            return;
+        }
+        let view = || StateView::new(self.state.clone(), shape.output.clone());
+        if session.journal.wants(Mode::Values) {
+            told.push(session.event(None, EventData::Values { state: view() }));
+        }
+        if session.journal.wants(Mode::Checkpoints) && session.journal.store.is_some() {
+            let next = self
+                .run
+                .tasks
+                .iter()
+                .map(|t| shape.topology.name(t.node))
+                .collect();
+            told.push(session.event(
+                None,
+                EventData::Checkpoint {
+                    id,
+                    parent,
+                    source,
+                    next,
+                    state: view(),
+                },
+            ));
+        }
+    }
+
+    fn put(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+        (id, source): (CheckpointId, Source),
+        notes: Vec<Note>,
+    ) -> Result<Put, Error> {
+        let mut deltas = Vec::new();
+        for (i, change) in self.unsaved.iter_mut().enumerate() {
+            let channel = &S::CHANNELS[i];
+            if *change == Change::Unchanged || channel.untracked {
+                *change = Change::Unchanged;
+                continue;
+            }
+            let patch = self
+                .state
+                .encode(i, change)
+                .map_err(|source| channel::bad(channel.name, source))?;
+            *change = Change::Unchanged;
+            deltas.push(Delta {
+                channel: channel.name.to_owned(),
+                kind: patch.kind,
+                json: patch.json,
+            });
+        }
+        let mut saved = self.run.save(&shape.topology);
+        if self.shared {
+            let changed = self.total.iter().zip(S::CHANNELS);
+            let changed = changed.filter(|(change, _)| **change != Change::Unchanged);
+            saved.changes = changed
+                .map(|(c, ch)| (ch.name.to_owned(), c.clone()))
+                .collect();
+        }
+        let (parent, expect) = session.journal.parent();
+        Ok(Put {
+            id,
+            parent,
+            expect,
+            metadata: Metadata {
+                source,
+                superstep: self.run.superstep - 1,
+                run: session.run.id,
+                created_ms: session.run.clock.now_ms(),
+                user: session.run.options.metadata.clone(),
+            },
+            machine: serde_json::to_vec(&saved).map_err(Error::store)?,
+            deltas,
+            notes,
+            epoch: session.journal.epoch,
+        })
+    }
+
+    /// Brings to the store what a durability other than `Sync` held back, however the run stopped.
+    pub(crate) async fn close(&mut self, shape: &Shape<S>, session: &Session) -> Result<(), Error> {
+        let journal = &session.journal;
+        if let Some(head) = journal.head()
+            && journal.saved() != Some(head)
+            && journal.store.is_some()
+            && !self.broken
+        {
+            let held = journal.take_held();
+            let put = self.put(shape, session, (head, Source::Loop), held)?;
+            journal.put(put, Vec::new()).await?;
+        }
+        journal.flush().await
+    }
+
+    /// The state as it will be if nothing else is written: with what finished tasks wrote.
+    pub(crate) fn shown(&self) -> S {
+        let mut state = (*self.state).clone();
+        let done = self.done.iter().flatten();
+        let mut updates: Vec<S::Update> = done.map(|c| c.update.clone()).collect();
+        if updates.is_empty() {
+            return state;
+        }
+        let mut changes = vec![Change::Unchanged; S::CHANNELS.len()];
+        match state.apply(&mut updates, &mut changes) {
+            Ok(()) => state,
+            // Two writers: the superstep will fail when it closes. Until then show what is committed.
+            Err(_) => (*self.state).clone(),
+        }
+    }
+
+    /// Brings a saved run back.
+    pub(crate) fn restore(
+        shape: &Shape<S>,
+        session: &Session,
+        base: Option<Arc<S>>,
+        loaded: Loaded,
+    ) -> Result<Self, Error> {
+        let corrupt = |why: String| Error::Corrupt {
+            thread: session.scope().to_string(),
+            checkpoint: loaded.id,
+            why,
+        };
+        let mut saved: Saved =
+            serde_json::from_slice(&loaded.machine).map_err(|e| corrupt(e.to_string()))?;
+        let changes = std::mem::take(&mut saved.changes);
+        let mut live = match base {
+            Some(base) => Live::over(base),
+            None => Live::new(Arc::default()),
+        };
+        live.run = Run::restore(&shape.topology, saved).map_err(|node| Error::UnknownNode {
+            graph: shape.name.clone(),
+            node,
+        })?;
+        live.reset_tasks();
+        live.decode(&loaded, &corrupt)?;
+        live.changed_before(changes);
+        session.journal.at(loaded.id);
+        live.recall(shape, session, &loaded.notes, &corrupt)?;
+        Ok(live)
+    }
+
+    fn decode(&mut self, loaded: &Loaded, corrupt: &dyn Fn(String) -> Error) -> Result<(), Error> {
+        let state = Arc::make_mut(&mut self.state);
+        for (name, pieces) in &loaded.channels {
+            let Some(channel) = crate::state::find::<S>(name) else {
+                let known = crate::state::known(S::CHANNELS);
+                return Err(corrupt(format!(
+                    "it has a channel `{name}`, which the state does not (known: {known})"
+                )));
+            };
+            for piece in pieces {
+                state
+                    .decode(channel, piece.kind, &piece.json)
+                    .map_err(|e| corrupt(format!("channel `{name}`: {e}")))?;
+            }
+            self.written[channel] = true;
+            if S::CHANNELS[channel].ephemeral {
+                self.dirty.push(channel);
+            }
+        }
+        Ok(())
+    }
+
+    fn changed_before(&mut self, changes: BTreeMap<String, Change>) {
+        for (name, change) in changes {
+            if let Some(channel) = crate::state::find::<S>(&name) {
+                self.total[channel] = change;
+            }
+        }
+    }
+
+    /// Reads what tasks left on the checkpoint.
+    fn recall(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+        notes: &[Note],
+        corrupt: &dyn Fn(String) -> Error,
+    ) -> Result<(), Error> {
+        let ids = self.run.tasks.iter().enumerate();
+        let tasks: HashMap<TaskId, usize> = ids.map(|(i, t)| (session.task(t.birth), i)).collect();
+        let mut memos = HashMap::new();
+        for note in notes {
+            if note.kind == NoteKind::Pause {
+                self.passed_breakpoint = true;
+                continue;
+            }
+            if note.kind == NoteKind::Answer {
+                let answer =
+                    serde_json::from_str(&note.json).map_err(|e| corrupt(e.to_string()))?;
+                lock(&session.run.answers).insert(note.key.clone(), answer);
+            }
+            // A note of a task that is gone belongs to what `update_as` dropped.
+            let Some(&i) = tasks.get(&note.task) else {
+                continue;
+            };
+            let bad = |e: serde_json::Error| corrupt(format!("a note of task {}: {e}", note.task));
+            match note.kind {
+                NoteKind::Done => {
+                    self.done[i] = Some(wire::read_command::<S>(&note.json)?);
+                    self.run.tasks[i].status = Status::Done;
+                }
+                NoteKind::Question => {
+                    let asked = serde_json::from_str(&note.json).map_err(bad)?;
+                    self.run.tasks[i].status = Status::Waiting(asked);
+                }
+                NoteKind::Answer => self.run.tasks[i].status = Status::Due,
+                NoteKind::Memo => {
+                    let json = serde_json::from_str(&note.json).map_err(bad)?;
+                    memos.insert((note.task, note.key.clone()), json);
+                }
+                NoteKind::Retry => self.tried[i] = serde_json::from_str(&note.json).map_err(bad)?,
+                NoteKind::Failure => {
+                    let failure: wire::Failure = serde_json::from_str(&note.json).map_err(bad)?;
+                    self.failed(shape, i, failure);
+                }
+                NoteKind::Pause => {}
+            }
+        }
+        *lock(&session.memos) = memos;
+        Ok(())
+    }
+
+    /// A failure whose handler had been named before the crash goes on with the handler.
+    fn failed(&mut self, shape: &Shape<S>, task: usize, failure: wire::Failure) {
+        self.tried[task] = Tried::default();
+        let Some(handler) = failure.handler.and_then(|h| shape.topology.find(&h)) else {
+            return;
+        };
+        self.hand_over(shape, task, handler, failure.message, failure.attempts);
+    }
+
+    /// From here on `handler` runs in place of the task's node.
+    pub(crate) fn hand_over(
+        &mut self,
+        shape: &Shape<S>,
+        task: usize,
+        handler: usize,
+        message: String,
+        attempts: u32,
+    ) {
+        let task = &mut self.run.tasks[task];
+        task.failed = Some(Failed {
+            node: shape.topology.name(task.node),
+            message,
+            attempts,
+        });
+        task.node = handler;
+    }
+
+    /// What a note says of a finished task.
+    pub(crate) fn done_note(
+        session: &Session,
+        birth: crate::ids::Birth,
+        command: &Command<S>,
+    ) -> Result<Note, Error> {
+        Ok(Note {
+            task: session.task(birth),
+            kind: NoteKind::Done,
+            key: String::new(),
+            json: wire::write_command(command)?,
+        })
+    }
+
+    /// What readers see of a command.
+    pub(crate) fn shown_update(command: &Command<S>) -> Result<serde_json::Value, NodeError> {
+        Ok(S::show(&command.update, Show::Event)?.into())
+    }
+}

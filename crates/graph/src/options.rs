@@ -1,0 +1,45 @@
+//! How a run is to be run: one struct for the library, the command line and a server.
+
+use crate::{Durability, Name};
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// Everything that can be said about one run besides its input.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// How many supersteps the run may take. What is finished then is saved; `resume` goes on.
+    pub limit: u64,
+    /// When supersteps are saved.
+    pub durability: Durability,
+    /// The longest time one superstep may take.
+    pub step_timeout: Option<Duration>,
+    /// How many nodes may run at the same time, subgraphs' nodes included.
+    pub max_concurrency: Option<usize>,
+    /// Stop before these nodes run; `*` is every node, `sub|node` a node of a subgraph.
+    pub pause_before: Vec<Name>,
+    /// Stop after these nodes have run.
+    pub pause_after: Vec<Name>,
+    /// Stored with each checkpoint.
+    pub metadata: Map<String, Value>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions {
+            limit: 10_007,
+            durability: Durability::Sync,
+            step_timeout: None,
+            max_concurrency: None,
+            pause_before: Vec::new(),
+            pause_after: Vec::new(),
+            metadata: Map::new(),
+        }
+    }
+}
+
+impl RunOptions {
+    /// Whether `path` is among `wanted`.
+    pub(crate) fn names(wanted: &[Name], path: &str) -> bool {
+        wanted.iter().any(|w| w == "*" || w == path)
+    }
+}

@@ -1,0 +1,1 @@
+//! The step machine by tables.

@@ -1,0 +1,127 @@
+//! What the parts of one run share: the run itself, and per graph or subgraph a session.
+
+use crate::{
+    Name,
+    checkpoint::{Scope, Store},
+    clock::Clock,
+    control::Control,
+    event::{Event, EventData},
+    ids::{Birth, RunId, TaskId},
+    journal::{Events, Journal},
+    memory::Memory,
+    options::RunOptions,
+};
+use serde_json::{Value, value::RawValue};
+use std::{
+    any::Any,
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// Locks a mutex whose holders never leave it half-changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One run, with all its subgraphs.
+pub(crate) struct RunShared {
+    pub(crate) id: RunId,
+    pub(crate) options: RunOptions,
+    pub(crate) context: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) control: Control,
+    pub(crate) events: Option<Events>,
+    /// How many nodes may run at once; a subgraph's node takes none while its own nodes run.
+    pub(crate) permits: Option<Arc<Semaphore>>,
+    pub(crate) epoch: u64,
+    /// Answers by interrupt, for whichever task asks.
+    pub(crate) answers: Mutex<HashMap<String, Value>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) memory: Option<Arc<dyn Memory>>,
+}
+
+/// One graph's part of a run: the graph itself, or a subgraph called by one of its tasks.
+pub(crate) struct Session {
+    pub(crate) run: Arc<RunShared>,
+    pub(crate) journal: Journal,
+    /// The names of the nodes that lead here, with `|` between them; empty for the graph itself.
+    pub(crate) path: String,
+    /// Ends the tasks of this session, and those below.
+    pub(crate) halt: CancellationToken,
+    pub(crate) superstep: AtomicI64,
+    /// The superstep at which this run's limit is reached.
+    pub(crate) stop: AtomicI64,
+    pub(crate) memos: Mutex<HashMap<(TaskId, String), Arc<RawValue>>>,
+    /// The persistent subgraph checkpoints as of the open superstep.
+    pub(crate) children: Mutex<HashMap<String, uuid::Uuid>>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        run: Arc<RunShared>,
+        store: Option<Store>,
+        scope: Scope,
+        path: String,
+        halt: CancellationToken,
+    ) -> Self {
+        let journal = Journal::new(
+            store,
+            scope,
+            run.epoch,
+            run.options.durability,
+            run.events.clone(),
+        );
+        Session {
+            run,
+            journal,
+            path,
+            halt,
+            superstep: AtomicI64::new(0),
+            stop: AtomicI64::new(i64::MAX),
+            memos: Mutex::default(),
+            children: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn scope(&self) -> &Scope {
+        &self.journal.scope
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.journal.scope.namespace.is_empty()
+    }
+
+    pub(crate) fn task(&self, birth: Birth) -> TaskId {
+        let scope = self.scope();
+        birth.task(&scope.thread, &scope.namespace)
+    }
+
+    pub(crate) fn key(&self, birth: Birth, parts: &[&str]) -> String {
+        let scope = self.scope();
+        birth.key(&scope.thread, &scope.namespace, parts)
+    }
+
+    pub(crate) fn event(&self, birth: Option<Birth>, data: EventData) -> Event {
+        Event {
+            seq: 0,
+            run: self.run.id,
+            scope: self.scope().clone(),
+            superstep: self.superstep.load(Ordering::Relaxed),
+            birth,
+            data,
+        }
+    }
+
+    /// The path of a node of this session, as breakpoints name it.
+    pub(crate) fn path_of(&self, node: &Name) -> String {
+        if self.path.is_empty() {
+            node.to_string()
+        } else {
+            format!("{}|{node}", self.path)
+        }
+    }
+}

@@ -1,0 +1,565 @@
+//! A run to be: what to begin with, how to run it, and the future that does.
+
+use crate::{
+    CheckpointId, Command, Control, Durability, Error, Graph, Mode, Name, Outcome, RunId,
+    RunOptions, State, StoppedBy, Stream,
+    checkpoint::{Lease, Loaded, Note, NoteKind, Scope, Source, Store},
+    control::{CancelReason, Ending},
+    drive::{End, drive, note_open},
+    event::Modes,
+    graph::{Names, Shape},
+    journal::Events,
+    live::Live,
+    session::{RunShared, Session},
+    thread::check_name,
+    wire::FailureKind,
+};
+use futures::future::BoxFuture;
+use serde::Serialize;
+use serde_json::Value;
+use std::{
+    any::Any,
+    collections::{BTreeMap, HashMap},
+    future::IntoFuture,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::sync::{Semaphore, mpsc};
+
+/// How many events may wait for their reader.
+const UNREAD: usize = 64;
+
+/// What a run begins with.
+pub(crate) enum Ask<S: State> {
+    Input(Command<S>),
+    /// A command from outside: at least an update or a target.
+    Command(Command<S>),
+    Answers(Vec<(String, Result<Value, String>)>),
+    Continue,
+}
+
+/// A run to be: set it up, then `.await` it, `.stream(…)` it, or run it `.blocking()`.
+#[must_use = "a run does nothing until it is awaited or streamed"]
+pub struct Start<S: State> {
+    graph: Graph<S>,
+    place: Option<(Store, String)>,
+    ask: Ask<S>,
+    update: Option<S::Update>,
+    at: Option<CheckpointId>,
+    options: RunOptions,
+    context: Option<Arc<dyn Any + Send + Sync>>,
+    run: RunId,
+    subgraphs: bool,
+    control: Control,
+}
+
+impl<S: State> Start<S> {
+    pub(crate) fn new(graph: Graph<S>, place: Option<(Store, String)>, ask: Ask<S>) -> Self {
+        Start {
+            graph,
+            place,
+            ask,
+            update: None,
+            at: None,
+            options: RunOptions::default(),
+            context: None,
+            run: RunId::fresh(),
+            subgraphs: false,
+            control: Control::default(),
+        }
+    }
+
+    /// All options at once.
+    pub fn options(mut self, options: RunOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// How many supersteps the run may take.
+    pub fn limit(mut self, supersteps: u64) -> Self {
+        self.options.limit = supersteps;
+        self
+    }
+
+    /// When supersteps are saved.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.options.durability = durability;
+        self
+    }
+
+    /// The longest time one superstep may take.
+    pub fn step_timeout(mut self, limit: Duration) -> Self {
+        self.options.step_timeout = Some(limit);
+        self
+    }
+
+    /// How many nodes may run at the same time.
+    pub fn max_concurrency(mut self, nodes: usize) -> Self {
+        self.options.max_concurrency = Some(nodes);
+        self
+    }
+
+    /// Stops before these nodes run; `*` is every node, `sub|node` one of a subgraph.
+    pub fn pause_before(mut self, nodes: impl Into<Names>) -> Self {
+        self.options.pause_before.extend(nodes.into().0);
+        self
+    }
+
+    /// Stops after these nodes have run.
+    pub fn pause_after(mut self, nodes: impl Into<Names>) -> Self {
+        self.options.pause_after.extend(nodes.into().0);
+        self
+    }
+
+    /// Stored with each checkpoint of the run.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.options.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// What nodes find under `ctx.context::<T>()`, in subgraphs too.
+    pub fn context<T: Send + Sync + 'static>(mut self, context: T) -> Self {
+        self.context = Some(Arc::new(context));
+        self
+    }
+
+    pub(crate) fn context_any(mut self, context: Option<Arc<dyn Any + Send + Sync>>) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Begins at an older checkpoint instead of the head, on a new branch: replay, or another answer
+    /// to an old question. What came after stays as it is.
+    pub fn at(mut self, checkpoint: CheckpointId) -> Self {
+        self.at = Some(checkpoint);
+        self
+    }
+
+    /// Writes to the state in the same atomic step in which the run is resumed or answered.
+    pub fn with_update(mut self, update: S::Update) -> Self {
+        self.update = Some(update);
+        self
+    }
+
+    /// Gives the run an id that was made elsewhere.
+    pub fn run_id(mut self, run: RunId) -> Self {
+        self.run = run;
+        self
+    }
+
+    /// Whether the stream carries values, updates, tasks and checkpoints of subgraphs too. Their
+    /// custom events and messages it always carries.
+    pub fn subgraphs(mut self, yes: bool) -> Self {
+        self.subgraphs = yes;
+        self
+    }
+
+    /// A handle to cancel or drain the run from elsewhere.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// The run as a stream of events.
+    pub fn stream(self, modes: impl AsRef<[Mode]>) -> Stream<S> {
+        let modes = modes.as_ref();
+        let (events, reader) = if modes.is_empty() {
+            (None, None)
+        } else {
+            let (sender, reader) = mpsc::channel(UNREAD);
+            let events = Events {
+                sender,
+                modes: Modes::of(modes),
+                subgraphs: self.subgraphs,
+            };
+            (Some(events), Some(reader))
+        };
+        let control = self.control.clone();
+        Stream::new(reader, Box::pin(self.execute(events)), control)
+    }
+
+    /// Runs to the end on this thread, from code without a runtime.
+    ///
+    /// # Errors
+    /// [`Error::BlockingInAsync`] inside a runtime, and those of the run.
+    pub fn blocking(self) -> Result<Outcome<S>, Error> {
+        if tokio::runtime::Handle::try_current().is_ok() {
+            return Err(Error::BlockingInAsync);
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_time()
+            .build();
+        runtime
+            .map_err(Error::Runtime)?
+            .block_on(self.into_future())
+    }
+
+    async fn execute(self, events: Option<Events>) -> Result<Outcome<S>, Error> {
+        let mut told = Told(self.control.clone(), Ending::Failed);
+        let outcome = self.go(events).await;
+        told.1 = match &outcome {
+            Ok(Outcome::Stopped {
+                why: StoppedBy::Drain,
+                ..
+            }) => Ending::Drained,
+            Ok(_) => Ending::Finished,
+            Err(Error::Cancelled(_)) => Ending::Cancelled,
+            Err(_) => Ending::Failed,
+        };
+        outcome
+    }
+
+    async fn go(mut self, events: Option<Events>) -> Result<Outcome<S>, Error> {
+        let shape = self.graph.0.clone();
+        self.check(&shape)?;
+        let lease = match &self.place {
+            None => None,
+            Some((store, name)) => Some(store.lease(name, self.run).await?),
+        };
+        let session = Arc::new(self.session(&shape, events, lease.as_ref()));
+        let mut live = self.begin(&shape, &session).await?;
+        let end = drive(&mut live, &shape, &session).await;
+        let outcome = rest(live, &shape, &session, end).await;
+        drop(lease);
+        outcome
+    }
+
+    fn check(&self, shape: &Shape<S>) -> Result<(), Error> {
+        match &self.place {
+            None if shape.store.is_some() => return Err(Error::NoThread(shape.name.clone())),
+            None => {}
+            Some((_, name)) => check_name(name)?,
+        }
+        shape.check_options(&self.options)?;
+        match &self.ask {
+            Ask::Input(command) => shape.check_input(&command.update),
+            Ask::Command(command)
+                if command.goto.is_empty() && S::writes(&command.update).is_empty() =>
+            {
+                Err(Error::EmptyCommand)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn session(
+        &mut self,
+        shape: &Shape<S>,
+        events: Option<Events>,
+        lease: Option<&Lease>,
+    ) -> Session {
+        let options = std::mem::take(&mut self.options);
+        let run = RunShared {
+            id: self.run,
+            permits: options
+                .max_concurrency
+                .map(|n| Arc::new(Semaphore::new(n.max(1)))),
+            options,
+            context: self.context.take(),
+            control: self.control.clone(),
+            events,
+            epoch: lease.map_or(0, |lease| lease.epoch),
+            answers: Mutex::default(),
+            clock: shape.clock.clone(),
+            memory: shape.memory.clone(),
+        };
+        let (store, thread) = match &self.place {
+            None => (None, ""),
+            Some((store, name)) => (Some(store.clone()), name.as_str()),
+        };
+        let scope = Scope {
+            thread: thread.into(),
+            namespace: "".into(),
+        };
+        let halt = self.control.token.clone();
+        Session::new(Arc::new(run), store, scope, String::new(), halt)
+    }
+
+    /// Brings the run to where it begins, saved.
+    async fn begin(&mut self, shape: &Shape<S>, session: &Session) -> Result<Live<S>, Error> {
+        let head = load(session, None).await?;
+        let at = match (self.at, &head) {
+            (Some(at), Some(head)) if at == head.id => None,
+            (at, _) => at,
+        };
+        let older =
+            match at {
+                None => None,
+                Some(at) => Some(load(session, Some(at)).await?.ok_or_else(|| {
+                    Error::UnknownCheckpoint {
+                        thread: session.scope().to_string(),
+                        checkpoint: at,
+                    }
+                })?),
+            };
+        match std::mem::replace(&mut self.ask, Ask::Continue) {
+            Ask::Input(command) => {
+                let mut live = restore_at(shape, session, head, older)?;
+                session.run.answers.lock().map(|mut a| a.clear()).ok();
+                live.input(shape, session, command).await?;
+                Ok(live)
+            }
+            Ask::Command(command) => {
+                let mut live = restore_at(shape, session, head, older)?;
+                live.input(shape, session, command).await?;
+                Ok(live)
+            }
+            Ask::Continue => self.resume(shape, session, (head, older), Vec::new()).await,
+            Ask::Answers(given) => {
+                let given = given.into_iter().map(|(id, answer)| match answer {
+                    Ok(answer) => Ok((id, answer)),
+                    Err(e) => Err(Error::store(format!("the answer to {id} is no JSON: {e}"))),
+                });
+                let given = given.collect::<Result<Vec<_>, _>>()?;
+                self.resume(shape, session, (head, older), given).await
+            }
+        }
+    }
+
+    async fn resume(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+        (head, older): (Option<Loaded>, Option<Loaded>),
+        given: Vec<(String, Value)>,
+    ) -> Result<Live<S>, Error> {
+        let nothing = || Error::NothingToResume(session.scope().thread.to_string());
+        let notes = head.as_ref().ok_or_else(nothing)?.notes.clone();
+        let branching = older.is_some();
+        let asked = older.as_ref().map(|l| questions(&l.notes)).transpose()?;
+        let mut live = restore_at(shape, session, head, older)?;
+        if live.run.is_over() {
+            return Err(nothing());
+        }
+        if !branching {
+            let answers = answer(&mut live, session, given)?;
+            self.continue_with(&mut live, shape, session, (notes, answers))
+                .await?;
+            return Ok(live);
+        }
+        let id = CheckpointId::fresh();
+        let old: Vec<_> = live.run.tasks.iter().map(|t| t.birth).collect();
+        live.run.renew(id.uuid());
+        live.reset_tasks();
+        let answers = carry_over(&live, session, &old, asked.unwrap_or_default(), given)?;
+        if let Some(update) = self.update.take() {
+            live.apply(shape, vec![update], &|_| crate::START.into())?;
+        }
+        live.run.superstep += 1;
+        live.save(shape, session, (id, Source::Fork), answers)
+            .await?;
+        Ok(live)
+    }
+
+    async fn continue_with(
+        &mut self,
+        live: &mut Live<S>,
+        shape: &Shape<S>,
+        session: &Session,
+        (mut notes, answers): (Vec<Note>, Vec<Note>),
+    ) -> Result<(), Error> {
+        let Some(update) = self.update.take() else {
+            if answers.is_empty() {
+                return Ok(());
+            }
+            return session.journal.note(answers, Vec::new(), true).await;
+        };
+        live.apply(shape, vec![update], &|_| crate::START.into())?;
+        notes.extend(answers);
+        live.run.superstep += 1;
+        live.save(
+            shape,
+            session,
+            (CheckpointId::fresh(), Source::Update),
+            notes,
+        )
+        .await
+    }
+}
+
+/// Tells those who wait for the run's end, also when its future is dropped.
+struct Told(Control, Ending);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.end(self.1);
+    }
+}
+
+pub(crate) async fn load(
+    session: &Session,
+    at: Option<CheckpointId>,
+) -> Result<Option<Loaded>, Error> {
+    match &session.journal.store {
+        None => Ok(None),
+        Some(store) => store.load(session.scope(), at).await,
+    }
+}
+
+/// The thread as it stands, or as it stood at an older checkpoint from which a branch will go.
+pub(crate) fn restore_at<S: State>(
+    shape: &Shape<S>,
+    session: &Session,
+    head: Option<Loaded>,
+    older: Option<Loaded>,
+) -> Result<Live<S>, Error> {
+    let head_id = head.as_ref().map(|h| h.id);
+    match (older, head) {
+        (Some(older), _) => {
+            let from = older.id;
+            // The old branch's notes belong to it alone.
+            let older = Loaded {
+                notes: Vec::new(),
+                ..older
+            };
+            let live = Live::restore(shape, session, None, older)?;
+            if let Some(head) = head_id {
+                session.journal.at(head);
+            }
+            session.journal.branch(Some(from));
+            Ok(live)
+        }
+        (None, Some(head)) => Live::restore(shape, session, None, head),
+        (None, None) => Ok(Live::new(Arc::default())),
+    }
+}
+
+/// Makes the answered tasks due; the notes that say so.
+fn answer<S: State>(
+    live: &mut Live<S>,
+    session: &Session,
+    given: Vec<(String, Value)>,
+) -> Result<Vec<Note>, Error> {
+    if given.is_empty() {
+        return Ok(Vec::new());
+    }
+    let open: Vec<String> = live.run.waiting().into_iter().map(|q| q.id).collect();
+    if open.is_empty() {
+        return Err(Error::NothingToResume(session.scope().thread.to_string()));
+    }
+    let mut answers = BTreeMap::new();
+    for (id, answer) in given {
+        if !open.contains(&id) || answers.insert(id.clone(), answer).is_some() {
+            return Err(Error::UnknownInterrupt(id));
+        }
+    }
+    let found = live.run.answer(|id| answers.contains_key(id));
+    let whose: HashMap<String, usize> = found.into_iter().collect();
+    let mut notes = Vec::new();
+    for (id, answer) in answers {
+        let Some(&i) = whose.get(&id) else { continue };
+        notes.push(answer_note(session, live.run.tasks[i].birth, &id, answer));
+    }
+    Ok(notes)
+}
+
+fn answer_note(session: &Session, birth: crate::ids::Birth, id: &str, answer: Value) -> Note {
+    let json = answer.to_string();
+    crate::session::lock(&session.run.answers).insert(id.to_owned(), answer);
+    Note {
+        task: session.task(birth),
+        kind: NoteKind::Answer,
+        key: id.to_owned(),
+        json,
+    }
+}
+
+/// All questions that stand in notes, answered or not.
+fn questions(notes: &[Note]) -> Result<Vec<crate::Interrupt>, Error> {
+    let mut all = Vec::new();
+    for note in notes.iter().filter(|n| n.kind == NoteKind::Question) {
+        let asked: Vec<crate::Interrupt> =
+            serde_json::from_str(&note.json).map_err(Error::store)?;
+        all.extend(asked);
+    }
+    Ok(all)
+}
+
+/// Answers to questions of an older checkpoint, for the tasks that ask them again on a new branch.
+fn carry_over<S: State>(
+    live: &Live<S>,
+    session: &Session,
+    old: &[crate::ids::Birth],
+    asked: Vec<crate::Interrupt>,
+    given: Vec<(String, Value)>,
+) -> Result<Vec<Note>, Error> {
+    let mut notes = Vec::new();
+    for (id, answer) in given {
+        let unknown = || Error::UnknownInterrupt(id.clone());
+        let question = asked.iter().find(|q| q.id == id).ok_or_else(unknown)?;
+        let parts = ["interrupt", &*question.node, &*question.key];
+        let was = old
+            .iter()
+            .position(|birth| session.key(*birth, &parts) == id);
+        // A question asked inside a subgraph belongs to that subgraph's old branch.
+        let birth = live.run.tasks[was.ok_or_else(unknown)?].birth;
+        notes.push(answer_note(
+            session,
+            birth,
+            &session.key(birth, &parts),
+            answer,
+        ));
+    }
+    Ok(notes)
+}
+
+async fn rest<S: State>(
+    mut live: Live<S>,
+    shape: &Shape<S>,
+    session: &Session,
+    end: Result<End, Error>,
+) -> Result<Outcome<S>, Error> {
+    let reason = session.run.control.cancelled();
+    if matches!(end, Ok(End::Halted)) {
+        let reason = reason.unwrap_or(CancelReason::Shutdown);
+        note_open(&live, session, FailureKind::Cancelled, reason.to_string()).await?;
+    }
+    let closed = live.close(shape, session).await;
+    let end = match (end, closed) {
+        (Err(e), Err(closing)) => {
+            tracing::warn!(error = %closing, "the end of a failed run could not be saved");
+            return Err(e);
+        }
+        (Err(e), Ok(())) => return Err(e),
+        (Ok(_), Err(closing)) => return Err(closing),
+        (Ok(end), Ok(())) => end,
+    };
+    Ok(match end {
+        End::Over => Outcome::Done(Arc::unwrap_or_clone(live.state)),
+        End::Waiting => Outcome::Paused {
+            state: live.shown(),
+            interrupts: live.run.waiting(),
+        },
+        End::Stopped(why) => Outcome::Stopped {
+            state: live.shown(),
+            next: next(&live, shape),
+            why,
+        },
+        End::Halted => return Err(Error::Cancelled(reason.unwrap_or(CancelReason::Shutdown))),
+    })
+}
+
+/// The nodes that are not done, each once.
+pub(crate) fn next<S: State>(live: &Live<S>, shape: &Shape<S>) -> Vec<Name> {
+    let open = live
+        .run
+        .tasks
+        .iter()
+        .filter(|t| t.status != crate::run::Status::Done);
+    let mut names: Vec<_> = open.map(|t| shape.topology.name(t.node)).collect();
+    names.dedup();
+    names
+}
+
+impl<S: State> IntoFuture for Start<S> {
+    type Output = Result<Outcome<S>, Error>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.stream([]).outcome())
+    }
+}
+
+/// One answer to a question, for [`crate::Thread::answer`].
+pub(crate) fn to_answer(answer: impl Serialize) -> Result<Value, String> {
+    serde_json::to_value(answer).map_err(|e| e.to_string())
+}

@@ -1,0 +1,431 @@
+//! A graph as a node of another: in from the parent's state, out to an update of it.
+//!
+//! A child saves in a namespace of its own, named by the parent's task, so that it goes on where it
+//! was when that task runs again. A persistent child has one namespace per thread; which of its
+//! checkpoints is meant stands in the parent's checkpoint, so that time travel needs no search.
+
+use crate::{
+    CheckpointId, Command, Ctx, Error, Graph, Name, NodeError, State,
+    checkpoint::{Note, NoteKind, Scope},
+    drive::{End, drive, note_open},
+    error::Kind,
+    graph::Shape,
+    live::Live,
+    node::{Call, Goto, Inner, IntoEach, IntoNode, Node, Reply},
+    run::Saved,
+    session::{Session, lock},
+    wire::FailureKind,
+};
+use serde::de::DeserializeOwned;
+use std::{any::TypeId, marker::PhantomData, sync::Arc};
+
+impl<C: State> Graph<C> {
+    /// This graph as a node of another: `enter` makes its input from the parent's state, `leave` the
+    /// parent's update from its final state (or a `Command`: a jump in the parent).
+    pub fn mapped<P: State, I, O, R>(&self, enter: I, leave: O) -> Mapped<C, I, O>
+    where
+        I: Fn(&P) -> C::Update + Send + Sync + 'static,
+        O: Fn(C) -> R + Send + Sync + 'static,
+        R: Into<Command<P>>,
+    {
+        Mapped {
+            graph: self.clone(),
+            enter,
+            leave,
+            persistent: false,
+        }
+    }
+
+    /// This graph as an `each` node of another: one run per send.
+    pub fn mapped_each<W, P: State, I, O, R>(&self, enter: I, leave: O) -> Mapped<C, I, O>
+    where
+        I: Fn(W, &P) -> C::Update + Send + Sync + 'static,
+        O: Fn(C) -> R + Send + Sync + 'static,
+        R: Into<Command<P>>,
+    {
+        Mapped {
+            graph: self.clone(),
+            enter,
+            leave,
+            persistent: false,
+        }
+    }
+
+    /// This graph as a node of another over the same state: it starts from the parent's state and
+    /// hands back exactly what it changed.
+    #[must_use]
+    pub fn shared(&self) -> Shared<C> {
+        Shared(self.clone())
+    }
+
+    /// The same, and its final state decides where the parent goes on.
+    pub fn shared_goto<G: Into<Goto>>(
+        &self,
+        choose: impl Fn(&C) -> G + Send + Sync + 'static,
+    ) -> SharedGoto<C> {
+        SharedGoto(self.clone(), Box::new(move |s| choose(s).into()))
+    }
+}
+
+impl Ctx {
+    /// Runs a graph inside this task and returns its final state. When the task runs again, the
+    /// graph goes on where it was; if it had finished, it does not run again. Several calls with the
+    /// same `name` are told apart by order.
+    ///
+    /// # Errors
+    /// The graph's failure, or its open questions: pass them on with `?`.
+    pub async fn call<C: State>(
+        &self,
+        name: &str,
+        graph: &Graph<C>,
+        input: C::Update,
+    ) -> Result<C, NodeError> {
+        let label = self.ordinal("call", name);
+        let _inside = self.enter()?;
+        // The subgraph's nodes take permits of their own; to hold one meanwhile could starve them.
+        let held = lock(&self.permit).take();
+        let had = held.is_some();
+        drop(held);
+        let child = Child {
+            shape: &graph.0,
+            ctx: self,
+            label: &label,
+            persistent: false,
+        };
+        let ran = child.run(None, || Ok(input)).await;
+        if had && let Some(permits) = &self.session.run.permits {
+            *lock(&self.permit) = permits.clone().acquire_owned().await.ok();
+        }
+        Ok(Arc::unwrap_or_clone(ran?.live.state))
+    }
+}
+
+/// A graph with the mapping that makes it a node of another.
+pub struct Mapped<C: State, I, O> {
+    graph: Graph<C>,
+    enter: I,
+    leave: O,
+    persistent: bool,
+}
+
+impl<C: State, I, O> Mapped<C, I, O> {
+    /// One state per thread instead of one per call: each call goes on from where the last one
+    /// ended. Needs a store; without one each call starts anew.
+    #[must_use]
+    pub fn persistent(mut self) -> Self {
+        self.persistent = true;
+        self
+    }
+}
+
+/// Marks the implementations for subgraphs.
+pub struct AsNode<R>(PhantomData<R>);
+
+struct Sub<C: State, E, O> {
+    graph: Graph<C>,
+    enter: E,
+    leave: O,
+    persistent: bool,
+}
+
+impl<S, C, E, O> Node<S> for Sub<C, E, O>
+where
+    S: State,
+    C: State,
+    E: for<'a> Fn(&Call<'a, S>) -> Result<C::Update, NodeError> + Send + Sync + 'static,
+    O: Fn(C) -> Command<S> + Send + Sync + 'static,
+{
+    fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S> {
+        Box::pin(async move {
+            let child = Child {
+                shape: &self.graph.0,
+                ctx: call.ctx,
+                label: &call.ctx.node,
+                persistent: self.persistent,
+            };
+            let ran = child.run(None, || (self.enter)(&call)).await?;
+            Ok(Command {
+                child: ran.stands,
+                ..(self.leave)(Arc::unwrap_or_clone(ran.live.state))
+            })
+        })
+    }
+
+    fn inner(&self) -> Option<Inner> {
+        Some(self.graph.0.clone())
+    }
+}
+
+impl<S, C, I, O, R> IntoNode<S, AsNode<R>> for Mapped<C, I, O>
+where
+    S: State,
+    C: State,
+    I: Fn(&S) -> C::Update + Send + Sync + 'static,
+    O: Fn(C) -> R + Send + Sync + 'static,
+    R: Into<Command<S>> + 'static,
+{
+    fn commands(&self) -> bool {
+        TypeId::of::<R>() == TypeId::of::<Command<S>>()
+    }
+    fn into_node(self) -> Arc<dyn Node<S>> {
+        let (enter, leave) = (self.enter, self.leave);
+        Arc::new(Sub {
+            graph: self.graph,
+            enter: move |call: &Call<'_, S>| Ok(enter(call.state)),
+            leave: move |state: C| leave(state).into(),
+            persistent: self.persistent,
+        })
+    }
+}
+
+impl<W, S, C, I, O, R> IntoEach<W, S, AsNode<R>> for Mapped<C, I, O>
+where
+    W: DeserializeOwned + Send + 'static,
+    S: State,
+    C: State,
+    I: Fn(W, &S) -> C::Update + Send + Sync + 'static,
+    O: Fn(C) -> R + Send + Sync + 'static,
+    R: Into<Command<S>> + 'static,
+{
+    fn commands(&self) -> bool {
+        TypeId::of::<R>() == TypeId::of::<Command<S>>()
+    }
+    fn into_node(self) -> Arc<dyn Node<S>> {
+        let (enter, leave) = (self.enter, self.leave);
+        Arc::new(Sub {
+            graph: self.graph,
+            enter: move |call: &Call<'_, S>| Ok(enter(call.payload()?, call.state)),
+            leave: move |state: C| leave(state).into(),
+            persistent: self.persistent,
+        })
+    }
+}
+
+/// From [`Graph::shared`].
+pub struct Shared<S: State>(Graph<S>);
+
+/// From [`Graph::shared_goto`].
+pub struct SharedGoto<S: State>(Graph<S>, Box<dyn Fn(&S) -> Goto + Send + Sync>);
+
+/// Runs the graph over the parent's state; returns what it changed, and the state it ended in.
+async fn shared<S: State>(
+    graph: &Graph<S>,
+    call: &Call<'_, S>,
+) -> Result<(S::Update, Arc<S>), NodeError> {
+    let child = Child {
+        shape: &graph.0,
+        ctx: call.ctx,
+        label: &call.ctx.node,
+        persistent: false,
+    };
+    let base = Arc::new(call.state.clone());
+    let live = child
+        .run(Some(base), || Ok(S::Update::default()))
+        .await?
+        .live;
+    Ok((live.state.since(&live.total), live.state))
+}
+
+impl<S: State> Node<S> for Shared<S> {
+    fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S> {
+        Box::pin(async move { Ok(Command::update(shared(&self.0, &call).await?.0)) })
+    }
+    fn inner(&self) -> Option<Inner> {
+        Some(self.0.0.clone())
+    }
+}
+
+impl<S: State> IntoNode<S, AsNode<()>> for Shared<S> {
+    fn commands(&self) -> bool {
+        false
+    }
+    fn into_node(self) -> Arc<dyn Node<S>> {
+        Arc::new(self)
+    }
+}
+
+impl<S: State> Node<S> for SharedGoto<S> {
+    fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S> {
+        Box::pin(async move {
+            let (update, state) = shared(&self.0, &call).await?;
+            Ok(Command::update(update).and_goto_all((self.1)(&state).0))
+        })
+    }
+    fn inner(&self) -> Option<Inner> {
+        Some(self.0.0.clone())
+    }
+}
+
+impl<S: State> IntoNode<S, AsNode<()>> for SharedGoto<S> {
+    fn commands(&self) -> bool {
+        true
+    }
+    fn into_node(self) -> Arc<dyn Node<S>> {
+        Arc::new(self)
+    }
+}
+
+/// One call of a subgraph.
+struct Child<'a, C: State> {
+    shape: &'a Arc<Shape<C>>,
+    ctx: &'a Ctx,
+    label: &'a str,
+    persistent: bool,
+}
+
+/// A subgraph that came to its end.
+struct Ran<C: State> {
+    live: Live<C>,
+    /// For a persistent one: its namespace, and the checkpoint at which it stands.
+    stands: Option<(String, CheckpointId)>,
+}
+
+impl<C: State> Child<'_, C> {
+    async fn run(
+        &self,
+        base: Option<Arc<C>>,
+        input: impl FnOnce() -> Result<C::Update, NodeError> + Send,
+    ) -> Result<Ran<C>, NodeError> {
+        let session = Arc::new(self.session());
+        let mut live = match self.restored(&session, base.clone()).await? {
+            Restored::Running(live) => *live,
+            Restored::Idle(live) => {
+                let mut live = *live;
+                if session.journal.store.is_some() {
+                    live.run.owner = Some(self.ctx.task_id());
+                }
+                live.input(self.shape, &session, Command::update(input()?))
+                    .await?;
+                live
+            }
+        };
+        let end = drive(&mut live, self.shape, &session).await;
+        self.rest(live, &session, end).await
+    }
+
+    fn namespace(&self) -> String {
+        let up = self.ctx.session.scope();
+        let own = if self.persistent {
+            self.label.to_owned()
+        } else {
+            format!("{}:{}", self.label, self.ctx.task_id())
+        };
+        match &*up.namespace {
+            "" => own,
+            outer => format!("{outer}|{own}"),
+        }
+    }
+
+    fn session(&self) -> Session {
+        let up = &self.ctx.session;
+        let scope = Scope {
+            thread: up.scope().thread.clone(),
+            namespace: self.namespace().into(),
+        };
+        let path = up.path_of(&Name::Owned(self.label.to_owned()));
+        let store = up.journal.store.clone();
+        Session::new(up.run.clone(), store, scope, path, self.ctx.halt.clone())
+    }
+
+    /// Where this call goes on.
+    async fn restored(
+        &self,
+        session: &Session,
+        base: Option<Arc<C>>,
+    ) -> Result<Restored<C>, Error> {
+        let fresh = |base: Option<Arc<C>>| {
+            Box::new(base.map_or_else(|| Live::new(Arc::default()), Live::over))
+        };
+        let Some(store) = &session.journal.store else {
+            return Ok(Restored::Idle(fresh(base)));
+        };
+        let Some(head) = store.load(session.scope(), None).await? else {
+            return Ok(Restored::Idle(fresh(base)));
+        };
+        let owner =
+            serde_json::from_slice::<Saved>(&head.machine).map_or(None, |saved| saved.owner);
+        let head_id = head.id;
+        if !self.persistent || owner == Some(self.ctx.task_id()) {
+            let mut live = Live::restore(self.shape, session, base, head)?;
+            self.take_answers(&mut live, session).await?;
+            return Ok(Restored::Running(Box::new(live)));
+        }
+        let stood = lock(&self.ctx.session.children)
+            .get(&*session.scope().namespace)
+            .copied();
+        let stood = stood.map(CheckpointId::from);
+        let live = match stood {
+            None => fresh(base),
+            Some(at) if at == head_id => Box::new(Live::restore(self.shape, session, base, head)?),
+            Some(at) => {
+                let loaded = store.load(session.scope(), Some(at)).await?;
+                let loaded = loaded.ok_or_else(|| Error::UnknownCheckpoint {
+                    thread: session.scope().to_string(),
+                    checkpoint: at,
+                })?;
+                Box::new(Live::restore(self.shape, session, base, loaded)?)
+            }
+        };
+        // The parent went back in time: a new branch begins where the child stood then.
+        session.journal.at(head_id);
+        session.journal.branch(stood);
+        Ok(Restored::Idle(live))
+    }
+
+    /// Makes the tasks due whose questions were answered from above.
+    async fn take_answers(&self, live: &mut Live<C>, session: &Session) -> Result<(), Error> {
+        let answers = lock(&session.run.answers).clone();
+        let answered = live.run.answer(|id| answers.contains_key(id));
+        let notes: Vec<Note> = answered
+            .into_iter()
+            .map(|(id, i)| Note {
+                task: session.task(live.run.tasks[i].birth),
+                kind: NoteKind::Answer,
+                json: answers
+                    .get(&id)
+                    .map_or_else(|| "null".to_owned(), ToString::to_string),
+                key: id,
+            })
+            .collect();
+        if notes.is_empty() {
+            return Ok(());
+        }
+        session.journal.note(notes, Vec::new(), true).await
+    }
+
+    /// Saves what must be, and tells the parent how the child came to rest.
+    async fn rest(
+        &self,
+        mut live: Live<C>,
+        session: &Session,
+        end: Result<End, Error>,
+    ) -> Result<Ran<C>, NodeError> {
+        if matches!(end, Ok(End::Halted))
+            && let Some(reason) = session.run.control.cancelled()
+        {
+            note_open(&live, session, FailureKind::Cancelled, reason.to_string()).await?;
+        }
+        let over = matches!(end, Ok(End::Over));
+        // A child that is over and not persistent is never read again: its result is the parent's.
+        if !(over && session.journal.holds_back() && !self.persistent) {
+            live.close(self.shape, session).await?;
+        }
+        match end? {
+            End::Over => {
+                let head = session.journal.saved().filter(|_| self.persistent);
+                let stands = head.map(|head| (session.scope().namespace.to_string(), head));
+                Ok(Ran { live, stands })
+            }
+            End::Waiting => Err(NodeError(Kind::Interrupt(live.run.waiting()))),
+            End::Stopped(why) => Err(NodeError(Kind::Stopped(why))),
+            End::Halted => Err(NodeError::halted()),
+        }
+    }
+}
+
+enum Restored<C: State> {
+    /// In the middle of the run that this call began earlier.
+    Running(Box<Live<C>>),
+    /// To be given its input.
+    Idle(Box<Live<C>>),
+}
