@@ -13,7 +13,7 @@ use crate::{
     ids::TaskId,
     live::Live,
     options::RunOptions,
-    run::Status,
+    run::{Failed, Status},
     session::Session,
     wire::{Failure, FailureKind},
 };
@@ -171,7 +171,7 @@ async fn alone<S: State>(
     loop {
         let assignment = assign(live, shape, session, task).await?;
         let settled = attempt(shape, session, &assignment, &live.state, &session.halt).await;
-        if !settle(live, shape, session, task, settled, step).await? {
+        if !settle(live, shape, session, (task, settled), step).await? {
             return Ok(());
         }
     }
@@ -214,7 +214,7 @@ async fn parallel<S: State>(
             step.halted = true;
             continue;
         };
-        match settle(live, shape, session, i, settled, step).await {
+        match settle(live, shape, session, (i, settled), step).await {
             Ok(true) => launch(&mut set, live, shape, session, (i, &halt)).await?,
             Ok(false) => {}
             Err(e) => {
@@ -293,8 +293,7 @@ async fn settle<S: State>(
     live: &mut Live<S>,
     shape: &Shape<S>,
     session: &Session,
-    i: usize,
-    settled: Settled<S>,
+    (i, settled): (usize, Settled<S>),
     step: &mut Step,
 ) -> Result<bool, Error> {
     let attempts = settled.attempts;
@@ -335,7 +334,12 @@ async fn settle<S: State>(
     };
     note_failure(live, shape, session, i, &failure).await?;
     if let Some(handler) = handler {
-        live.hand_over(shape, i, handler, failure.message, attempts);
+        let failed = Failed {
+            node: shape.topology.name(node),
+            message: failure.message,
+            attempts,
+        };
+        live.hand_over(i, handler, failed);
         live.tried[i] = Default::default();
         return Ok(true);
     }
@@ -381,11 +385,12 @@ async fn finished<S: State>(
         let tell = |data| session.event(Some(task.birth), data);
         if session.journal.wants(Mode::Updates) && !shape.hidden.contains(&task.node) {
             let update = Live::shown_update(&command).map_err(|e| Error::store(e.to_string()))?;
-            told.push(tell(EventData::Update {
+            let mut event = tell(EventData::Update {
                 node: name(),
                 update,
-                cached,
-            }));
+            });
+            event.cached = cached;
+            told.push(event);
         }
         if session.journal.wants(Mode::Tasks) {
             let update = Live::shown_update(&command).map_err(|e| Error::store(e.to_string()))?;

@@ -26,6 +26,8 @@ pub struct Event {
     /// The superstep.
     pub superstep: i64,
     pub(crate) birth: Option<Birth>,
+    /// Whether an update came from the node's cache.
+    pub cached: bool,
     /// What happened.
     pub data: EventData,
 }
@@ -55,9 +57,6 @@ pub enum EventData {
         node: Name,
         /// What it wrote, by channel.
         update: Value,
-        /// Whether the result came from the node's cache.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        cached: bool,
     },
     /// A task asked; the run pauses when its siblings are done.
     Interrupt(Interrupt),
@@ -258,6 +257,8 @@ impl Serialize for Event {
             superstep: i64,
             #[serde(skip_serializing_if = "Option::is_none")]
             task: Option<TaskId>,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            cached: bool,
             #[serde(flatten)]
             data: &'a EventData,
         }
@@ -268,6 +269,7 @@ impl Serialize for Event {
             namespace: &self.scope.namespace,
             superstep: self.superstep,
             task: self.task(),
+            cached: self.cached,
             data: &self.data,
         }
         .serialize(serializer)

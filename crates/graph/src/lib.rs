@@ -29,6 +29,7 @@
 
 mod any;
 mod attempt;
+mod builder;
 mod cache;
 mod checkpoint;
 mod clock;
@@ -59,6 +60,7 @@ mod topology;
 mod wire;
 
 pub use any::{AnyAsk, AnyGraph, Request, Schemas};
+pub use builder::Builder;
 pub use checkpoint::{
     Checkpoints, Delta, Entry, HistoryQuery, Lease, Loaded, Metadata, Note, NoteKind, Piece, Put,
     Scope, Source, Store,
@@ -69,7 +71,7 @@ pub use ctx::{Ctx, LeaseView};
 pub use draw::{Drawing, DrawnEdge, DrawnNode, EdgeKind};
 pub use error::{BoxError, Error, NodeError, Result, TimedOut};
 pub use event::{Event, EventData, MessageEvent, MessagePhase, Mode, StateView};
-pub use graph::{Builder, Graph, Name, Names};
+pub use graph::{Graph, Name, Names};
 pub use ids::{CheckpointId, RunId, TaskId};
 pub use journal::Durability;
 pub use memory::{Item, Memory, MemoryOf, Namespace, Query};

@@ -112,6 +112,7 @@ impl Session {
             scope: self.scope().clone(),
             superstep: self.superstep.load(Ordering::Relaxed),
             birth,
+            cached: false,
             data,
         }
     }

@@ -1,0 +1,153 @@
+//! Bringing a saved run back: the state from its pieces, the machine, and what its tasks had left.
+
+use super::Live;
+use crate::{
+    Change, Error, State,
+    attempt::Tried,
+    checkpoint::{Loaded, Note, NoteKind},
+    graph::Shape,
+    ids::TaskId,
+    run::{Failed, Run, Saved, Status},
+    session::{Session, lock},
+    wire,
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+impl<S: State> Live<S> {
+    /// Brings a saved run back.
+    pub(crate) fn restore(
+        shape: &Shape<S>,
+        session: &Session,
+        base: Option<Arc<S>>,
+        loaded: Loaded,
+    ) -> Result<Self, Error> {
+        let corrupt = |why: String| Error::Corrupt {
+            thread: session.scope().to_string(),
+            checkpoint: loaded.id,
+            why,
+        };
+        let mut saved: Saved =
+            serde_json::from_slice(&loaded.machine).map_err(|e| corrupt(e.to_string()))?;
+        let changes = std::mem::take(&mut saved.changes);
+        let mut live = match base {
+            Some(base) => Live::over(base),
+            None => Live::new(Arc::default()),
+        };
+        live.run = Run::restore(&shape.topology, saved).map_err(|node| Error::UnknownNode {
+            graph: shape.name.clone(),
+            node,
+        })?;
+        live.reset_tasks();
+        live.decode(&loaded, &corrupt)?;
+        live.changed_before(changes);
+        session.journal.at(loaded.id);
+        live.recall(shape, session, &loaded.notes, &corrupt)?;
+        Ok(live)
+    }
+
+    fn decode(&mut self, loaded: &Loaded, corrupt: &dyn Fn(String) -> Error) -> Result<(), Error> {
+        let state = Arc::make_mut(&mut self.state);
+        for (name, pieces) in &loaded.channels {
+            let Some(channel) = crate::state::find::<S>(name) else {
+                let known = crate::state::known(S::CHANNELS);
+                return Err(corrupt(format!(
+                    "it has a channel `{name}`, which the state does not (known: {known})"
+                )));
+            };
+            for piece in pieces {
+                state
+                    .decode(channel, piece.kind, &piece.json)
+                    .map_err(|e| corrupt(format!("channel `{name}`: {e}")))?;
+            }
+            self.written[channel] = true;
+            if S::CHANNELS[channel].ephemeral {
+                self.dirty.push(channel);
+            }
+        }
+        Ok(())
+    }
+
+    fn changed_before(&mut self, changes: BTreeMap<String, Change>) {
+        for (name, change) in changes {
+            if let Some(channel) = crate::state::find::<S>(&name) {
+                self.total[channel] = change;
+            }
+        }
+    }
+
+    /// Reads what tasks left on the checkpoint.
+    fn recall(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+        notes: &[Note],
+        corrupt: &dyn Fn(String) -> Error,
+    ) -> Result<(), Error> {
+        let ids = self.run.tasks.iter().enumerate();
+        let tasks: HashMap<TaskId, usize> = ids.map(|(i, t)| (session.task(t.birth), i)).collect();
+        let mut memos = HashMap::new();
+        for note in notes {
+            if note.kind == NoteKind::Pause {
+                self.passed_breakpoint = true;
+                continue;
+            }
+            if note.kind == NoteKind::Answer {
+                let answer =
+                    serde_json::from_str(&note.json).map_err(|e| corrupt(e.to_string()))?;
+                lock(&session.run.answers).insert(note.key.clone(), answer);
+            }
+            // A note of a task that is gone belongs to what `update_as` dropped.
+            let Some(&i) = tasks.get(&note.task) else {
+                continue;
+            };
+            let bad = |e: serde_json::Error| corrupt(format!("a note of task {}: {e}", note.task));
+            match note.kind {
+                NoteKind::Done => {
+                    self.done[i] = Some(wire::read_command::<S>(&note.json)?);
+                    self.run.tasks[i].status = Status::Done;
+                }
+                NoteKind::Question => {
+                    let asked = serde_json::from_str(&note.json).map_err(bad)?;
+                    self.run.tasks[i].status = Status::Waiting(asked);
+                }
+                NoteKind::Answer => self.run.tasks[i].status = Status::Due,
+                NoteKind::Memo => {
+                    let json = serde_json::from_str(&note.json).map_err(bad)?;
+                    memos.insert((note.task, note.key.clone()), json);
+                }
+                NoteKind::Retry => self.tried[i] = serde_json::from_str(&note.json).map_err(bad)?,
+                NoteKind::Failure => {
+                    let failure: wire::Failure = serde_json::from_str(&note.json).map_err(bad)?;
+                    self.failed(shape, i, failure);
+                }
+                NoteKind::Pause => {}
+            }
+        }
+        *lock(&session.memos) = memos;
+        Ok(())
+    }
+
+    /// A failure whose handler had been named before the crash goes on with the handler.
+    fn failed(&mut self, shape: &Shape<S>, task: usize, failure: wire::Failure) {
+        self.tried[task] = Tried::default();
+        let Some(handler) = failure.handler.and_then(|h| shape.topology.find(&h)) else {
+            return;
+        };
+        let failed = Failed {
+            node: shape.topology.name(self.run.tasks[task].node),
+            message: failure.message,
+            attempts: failure.attempts,
+        };
+        self.hand_over(task, handler, failed);
+    }
+
+    /// From here on `handler` runs in place of the task's node.
+    pub(crate) fn hand_over(&mut self, task: usize, handler: usize, failed: Failed) {
+        let task = &mut self.run.tasks[task];
+        task.failed = Some(failed);
+        task.node = handler;
+    }
+}
