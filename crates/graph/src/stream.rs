@@ -175,34 +175,40 @@ impl<S: Send + 'static> Stream<S> {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        if let Poll::Ready(Some(event)) = self.poll_event(cx) {
+        if let Some(event) = self.told() {
             return Poll::Ready(Some(event));
         }
-        if let Some(driver) = &mut self.driver
-            && let Poll::Ready(outcome) = driver.as_mut().poll(cx)
-        {
-            self.driver = None;
-            self.outcome = Some(outcome);
+        if let Some(driver) = &mut self.driver {
+            if let Poll::Ready(outcome) = driver.as_mut().poll(cx) {
+                self.driver = None;
+                self.outcome = Some(outcome);
+            } else if let Some(events) = &mut self.events {
+                // Registers for events that come from other threads. `None` would mean that all
+                // senders are gone while the driver still runs: then only the driver can wake us.
+                if let Poll::Ready(Some(event)) = events.poll_recv(cx) {
+                    return Poll::Ready(Some(self.number(event)));
+                }
+            }
         }
-        match self.poll_event(cx) {
-            Poll::Ready(Some(event)) => Poll::Ready(Some(event)),
-            // Whoever still holds a sender when the driver is gone has nothing to say any more.
-            _ if self.driver.is_none() => Poll::Ready(None),
-            _ => Poll::Pending,
+        match self.told() {
+            Some(event) => Poll::Ready(Some(event)),
+            None if self.driver.is_none() => Poll::Ready(None),
+            None => Poll::Pending,
         }
     }
 
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        let Some(events) = &mut self.events else {
-            return Poll::Ready(None);
-        };
-        events.poll_recv(cx).map(|event| {
-            event.map(|mut event| {
-                event.seq = self.seq;
-                self.seq += 1;
-                event
-            })
-        })
+    /// An event that is there already. Unlike polling it never holds back what is there, as Tokio's
+    /// channels do when a task has had its turn; whoever still holds a sender when the driver is gone
+    /// has nothing to say any more.
+    fn told(&mut self) -> Option<Event> {
+        let event = self.events.as_mut()?.try_recv().ok()?;
+        Some(self.number(event))
+    }
+
+    fn number(&mut self, mut event: Event) -> Event {
+        event.seq = self.seq;
+        self.seq += 1;
+        event
     }
 
     /// The same run with another form of the state.
