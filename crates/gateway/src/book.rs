@@ -39,7 +39,7 @@ pub(crate) enum Known {
     /// It ended like this.
     Ended(Outcome),
     /// It was counted and cut off before it ended: it may run again, without being counted again.
-    CutOff(Place),
+    CutOff(Box<Place>),
 }
 
 impl Book {
@@ -91,7 +91,7 @@ impl Book {
             Some(outcome) => Ok(Known::Ended(outcome.clone())),
             None => {
                 entry.running = true;
-                Ok(Known::CutOff(entry.place.clone()))
+                Ok(Known::CutOff(Box::new(entry.place.clone())))
             }
         }
     }

@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(
             text,
             format!(
-                "\"{}\n[173 of 202 bytes are left out here; the whole output is kept with the call's record]\n{}\"",
+                "\"{}\n[174 of 202 bytes are left out here; the whole output is kept with the call's record]\n{}\"",
                 "é".repeat(9),
                 "é".repeat(4)
             )

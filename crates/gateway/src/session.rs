@@ -6,8 +6,6 @@
 
 mod finish;
 mod ledger;
-#[cfg(test)]
-mod tests;
 
 use crate::book::{Book, Known, Place};
 use crate::budget::Budget;
@@ -207,7 +205,7 @@ impl Session {
         let mut book = self.book();
         let place = match book.look_up(key, call)? {
             Known::Ended(outcome) => return Ok(Admitted::Ended(outcome)),
-            Known::CutOff(place) => place,
+            Known::CutOff(place) => *place,
             Known::No => {
                 self.0.budget.count_call(call.name())?;
                 book.enter(self.first_record(key, call))

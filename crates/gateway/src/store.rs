@@ -54,7 +54,7 @@ pub struct Add {
 pub enum StoreError {
     /// This guard did not hold; nothing was written.
     #[error("somebody else was first: {0:?}")]
-    Refused(Guard),
+    Refused(Box<Guard>),
     /// The store is out of order. Whether anything was written is not known.
     #[error("{0}")]
     Broken(String),
@@ -132,7 +132,7 @@ impl Store for MemoryStore {
                     }
                 };
                 if !holds {
-                    return Err(StoreError::Refused(guard.clone()));
+                    return Err(StoreError::Refused(Box::new(guard.clone())));
                 }
             }
             for record in change.calls {

@@ -1,3 +1,5 @@
+//! The order of the action checks as a table, and what must not crash.
+
 use super::*;
 
 fn reason(text: &str) -> String {

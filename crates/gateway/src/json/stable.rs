@@ -37,16 +37,46 @@ pub(super) fn python_number(digits: &str) -> Cow<'_, str> {
             "Infinity"
         });
     }
-    if number == 0.0 || (1e-4..1e16).contains(&number.abs()) {
-        return Cow::Owned(format!("{number:?}"));
-    }
-    let scientific = format!("{number:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let (sign, exponent) = match exponent.strip_prefix('-') {
-        Some(negative) => ('-', negative),
-        None => ('+', exponent),
+    Cow::Owned(python_float(number))
+}
+
+/// `repr` of a finite float.
+fn python_float(number: f64) -> String {
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    let mut buffer = zmij::Buffer::new();
+    let shortest = buffer.format_finite(number.abs());
+    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{whole}{fraction}");
+    let significant = all.trim_start_matches('0');
+    let digits = significant.trim_end_matches('0');
+    let Some(rest) = digits.get(1..) else {
+        return format!("{sign}0.0");
     };
-    Cow::Owned(format!("{mantissa}e{sign}{exponent:0>2}"))
+    // Where the point stands, counted from before the first significant digit.
+    let leading_zeros = all.len() - significant.len();
+    let point =
+        exponent.parse::<isize>().unwrap_or(0) + whole.len() as isize - leading_zeros as isize;
+    match point {
+        -3..=0 => format!("{sign}0.{}{digits}", "0".repeat(point.unsigned_abs())),
+        1..=16 => {
+            let padded = format!("{digits:0<width$}", width = point.unsigned_abs());
+            let (whole, fraction) = padded.split_at(point.unsigned_abs());
+            let fraction = if fraction.is_empty() { "0" } else { fraction };
+            format!("{sign}{whole}.{fraction}")
+        }
+        _ => {
+            let exponent_sign = if point > 0 { '+' } else { '-' };
+            let exponent = (point - 1).unsigned_abs();
+            let first = digits.get(..1).unwrap_or_default();
+            let fraction = if rest.is_empty() {
+                String::new()
+            } else {
+                format!(".{rest}")
+            };
+            format!("{sign}{first}{fraction}e{exponent_sign}{exponent:02}")
+        }
+    }
 }
 
 /// What Python's `str.split` and `str.strip` take as space.

@@ -1,12 +1,25 @@
+//! The list of stop reasons against the contract, and its words.
+
 use super::*;
 
 #[test]
 fn every_reason_reads_back_as_itself() {
     for stop in Stop::all() {
-        assert_eq!(stop.to_string().parse::<Stop>().unwrap(), stop);
+        let read: Stop = stop.to_string().parse().unwrap();
+        assert_eq!(read.to_string(), stop.to_string());
+        assert_eq!(std::mem::discriminant(&read), std::mem::discriminant(&stop));
         let json = serde_json::to_string(&stop).unwrap();
-        assert_eq!(serde_json::from_str::<Stop>(&json).unwrap(), stop);
+        assert_eq!(serde_json::from_str::<Stop>(&json).unwrap(), read);
     }
+}
+
+#[test]
+fn a_reason_names_the_tool_it_was_about() {
+    let denied = Failure::Denied {
+        tool: "rm".into(),
+        why: String::new(),
+    };
+    assert_eq!("tool_denied:rm".parse(), Ok(Stop::Failed(denied)));
 }
 
 #[test]

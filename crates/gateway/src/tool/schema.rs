@@ -104,7 +104,8 @@ fn cut(mut message: String) -> String {
     message
 }
 
-/// The text of the arguments with `42.0` and `1e2` as `42` and `100`; nothing if there are none such.
+/// The text of the arguments with `42.0`, `1e2` and `-0` as `42`, `100` and `0`; nothing if there are
+/// none such.
 pub(crate) fn with_whole_floats_as_integers(args: &Json) -> Option<String> {
     let mut any = false;
     let text = write(args.view(), Style::Exact, |_, value| {
@@ -113,11 +114,12 @@ pub(crate) fn with_whole_floats_as_integers(args: &Json) -> Option<String> {
         };
         let number: f64 = digits.parse().ok()?;
         // Up to 2^53 every whole number is a float of its own.
-        let whole = digits.contains(['.', 'e', 'E'])
+        let whole = (digits == "-0" || digits.contains(['.', 'e', 'E']))
             && number.fract() == 0.0
             && number.abs() <= 9_007_199_254_740_992.0;
         any |= whole;
-        whole.then(|| format!("{number:.0}"))
+        // Adding a positive zero takes the sign off a negative one.
+        whole.then(|| format!("{:.0}", number + 0.0))
     });
     any.then_some(text)
 }
