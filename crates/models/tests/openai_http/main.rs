@@ -240,27 +240,25 @@ async fn a_wait_that_leaves_no_time_is_not_begun() {
 #[tokio::test]
 async fn a_server_that_hangs_is_left_at_the_limit() {
     for pieces in [vec![], drip(HALF)] {
-        let mut server = StandIn::start(vec![Play::Hang(pieces)]).await;
+        let server = StandIn::start(vec![Play::Hang(pieces)]).await;
         let model = model(&server.address, once(SHORT));
         let request = request();
         let error = collect(model.stream(&request), |_, _| {})
             .await
             .unwrap_err();
         assert_eq!(error.reason(), "llm_timeout");
-        server.client_gone().await;
     }
 }
 
 #[tokio::test]
 async fn a_server_that_hangs_is_left_when_the_runs_time_is_over() {
-    let mut server = StandIn::start(vec![Play::Hang(vec![])]).await;
+    let server = StandIn::start(vec![Play::Hang(vec![])]).await;
     let request = ChatRequest {
         deadline: Some(Instant::now() + SHORT),
         ..request()
     };
     let error = model(&server.address, once(LONG)).complete(&request).await;
     assert_eq!(error.unwrap_err().reason(), "max_seconds");
-    server.client_gone().await;
 }
 
 #[tokio::test]
