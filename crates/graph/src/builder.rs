@@ -4,8 +4,9 @@ use crate::{
     Error, Policy, State,
     checkpoint::Store,
     clock::{Clock, SystemClock},
-    graph::{Branch, CacheKey, Graph, Name, Names, ReadContext, Shape},
+    graph::{Branch, CacheKey, Graph, Names, ReadContext, Shape},
     memory::Memory,
+    name::Name,
     node::{Each, Goto, IntoEach, IntoNode, Node},
     topology::{Draft, DraftNode, Topology},
 };
@@ -26,7 +27,6 @@ pub struct Builder<S: State> {
     policies: Vec<(Name, Policy)>,
     policy_for_all: Policy,
     cache_keys: Vec<(Name, CacheKey<S>)>,
-    hidden: Vec<Name>,
     input: Option<Vec<Name>>,
     output: Option<Vec<Name>>,
     context: Option<(Value, ReadContext)>,
@@ -45,7 +45,6 @@ impl<S: State> Builder<S> {
             policies: Vec::new(),
             policy_for_all: Policy::default(),
             cache_keys: Vec::new(),
-            hidden: Vec::new(),
             input: None,
             output: None,
             context: None,
@@ -150,7 +149,7 @@ impl<S: State> Builder<S> {
 
     /// The updates of these nodes are not told to streams.
     pub fn hidden(mut self, nodes: impl Into<Names>) -> Self {
-        self.hidden.extend(nodes.into().0);
+        self.draft.hidden.extend(nodes.into().0);
         self
     }
 
@@ -265,7 +264,7 @@ impl<S: State> Builder<S> {
         faults: &mut Vec<String>,
     ) -> Option<Vec<usize>> {
         let find = |name: &Name| {
-            let found = S::CHANNELS.iter().position(|c| c.name == name);
+            let found = S::CHANNELS.iter().position(|c| *name == c.name);
             if found.is_none() {
                 let known = S::CHANNELS.iter().map(|c| c.name);
                 let hint = crate::topology::did_you_mean(name, known)
@@ -322,6 +321,7 @@ impl<S: State> Builder<S> {
         Graph(Arc::new(Shape {
             leaf: self.nodes.iter().map(|n| n.inner().is_none()).collect(),
             hidden: self
+                .draft
                 .hidden
                 .iter()
                 .filter_map(|n| topology.find(n))

@@ -2,7 +2,7 @@
 //!
 //! Built by `Builder::build`, read by the step machine and the drawings. No state type in here.
 
-use crate::{END, START, graph::Name};
+use crate::{END, Name, START};
 use std::collections::{HashMap, HashSet};
 
 /// What the builder was told, unchecked.
@@ -16,6 +16,7 @@ pub(crate) struct Draft {
     pub(crate) commands: Vec<(Name, Vec<Name>)>,
     pub(crate) ends: Vec<Name>,
     pub(crate) deferred: Vec<Name>,
+    pub(crate) hidden: Vec<Name>,
     /// Nodes that have a policy, and the handler it names.
     pub(crate) policies: Vec<(Name, Option<Name>)>,
 }
@@ -107,8 +108,9 @@ impl Topology {
         let start = check.start();
         let edges = check.edges();
         let (joins, sources) = check.joins();
-        let branches = check.choices("a branch", &draft.branches);
-        let commands = check.choices("a command", &draft.commands);
+        let of_nodes = draft.branches.iter().filter(|(from, _)| from != START);
+        let branches = check.choices("a branch", of_nodes);
+        let commands = check.choices("a command", draft.commands.iter());
         check.mentions();
         let mut nodes = Vec::with_capacity(draft.nodes.len());
         for (i, node) in draft.nodes.iter().enumerate() {
@@ -134,15 +136,37 @@ impl Topology {
             index: check.index,
         };
         let mut faults = check.faults;
+        // A policy for all nodes would say the same of each.
+        let mut said = HashSet::new();
+        faults.retain(|fault| said.insert(fault.clone()));
         if faults.is_empty() {
             // Whatever cannot be reached follows from other faults while there are any.
             faults = topology.unreachable();
+            faults.extend(topology.circular_handlers());
         }
         if faults.is_empty() {
             Ok(topology)
         } else {
             Err(faults)
         }
+    }
+
+    /// A node whose failure would in the end be handled by itself could fail for ever.
+    fn circular_handlers(&self) -> Vec<String> {
+        let leads_back = |node: usize| {
+            let handlers =
+                std::iter::successors(self.nodes[node].handler, |&h| self.nodes[h].handler);
+            handlers.take(self.nodes.len()).any(|h| h == node)
+        };
+        let circular = (0..self.nodes.len()).filter(|&i| leads_back(i));
+        circular
+            .map(|i| {
+                format!(
+                    "`{}` handles failures that lead back to it",
+                    self.nodes[i].name
+                )
+            })
+            .collect()
     }
 
     fn unreachable(&self) -> Vec<String> {
@@ -242,7 +266,12 @@ impl<'a> Check<'a> {
 
     fn start(&mut self) -> Route {
         let draft = self.draft;
-        if let Some((_, to)) = draft.branches.iter().find(|(from, _)| from == START) {
+        let mut branches = draft.branches.iter().filter(|(from, _)| from == START);
+        if let Some((_, to)) = branches.next() {
+            if branches.next().is_some() {
+                self.faults
+                    .push("the graph has two start branches".to_owned());
+            }
             if !draft.start.is_empty() {
                 self.faults
                     .push("the graph has both a start and a start branch".to_owned());
@@ -322,13 +351,13 @@ impl<'a> Check<'a> {
         targets
     }
 
-    fn choices(
+    fn choices<'b>(
         &mut self,
         what: &str,
-        declared: &[(Name, Vec<Name>)],
+        declared: impl Iterator<Item = &'b (Name, Vec<Name>)>,
     ) -> HashMap<usize, Vec<Option<usize>>> {
         let mut all: HashMap<usize, Vec<Option<usize>>> = HashMap::new();
-        for (from, to) in declared.iter().filter(|(from, _)| from != START) {
+        for (from, to) in declared {
             let from_index = self.find(what, from);
             let to = self.choice(&format!("{what} of `{from}`"), to);
             if let Some(i) = from_index
@@ -348,6 +377,9 @@ impl<'a> Check<'a> {
         }
         for name in &draft.deferred {
             self.find("`deferred`", name);
+        }
+        for name in &draft.hidden {
+            self.find("`hidden`", name);
         }
         for (name, handler) in &draft.policies {
             self.find("a policy", name);
