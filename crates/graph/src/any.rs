@@ -3,7 +3,8 @@
 use crate::{
     CheckpointId, Command, Drawing, Error, Graph, Mode, RunId, RunOptions, Snapshot, State, Stream,
     checkpoint::{Entry, HistoryQuery, Scope, Store},
-    graph::{Name, Shape},
+    graph::Shape,
+    name::Name,
     node::Target,
     snapshot,
     start::{Ask, Start},

@@ -2,7 +2,7 @@
 
 use crate::{
     END, START,
-    graph::Name,
+    name::Name,
     node::Inner,
     topology::{Route, Topology},
 };

@@ -1,7 +1,7 @@
 //! A checked graph, and what it can do.
 
 use crate::{
-    Builder, Command, Drawing, Error, Policy, RunOptions, Start, State, Thread,
+    Builder, Command, Drawing, Error, Name, Policy, RunOptions, Start, State, Thread,
     attempt::Assignment,
     cache::Cache,
     checkpoint::Store,
@@ -14,12 +14,8 @@ use crate::{
 use serde_json::Value;
 use std::{
     any::Any,
-    borrow::Cow,
     sync::{Arc, Mutex},
 };
-
-/// A node's or a graph's name.
-pub type Name = Cow<'static, str>;
 
 /// One name or several.
 pub struct Names(pub(crate) Vec<Name>);

@@ -45,6 +45,7 @@ mod journal;
 mod live;
 mod memory;
 mod memory_store;
+mod name;
 mod node;
 mod options;
 mod policy;
@@ -71,11 +72,12 @@ pub use ctx::{Ctx, LeaseView};
 pub use draw::{Drawing, DrawnEdge, DrawnNode, EdgeKind};
 pub use error::{BoxError, Error, NodeError, Result, TimedOut};
 pub use event::{Event, EventData, MessageEvent, MessagePhase, Mode, StateView};
-pub use graph::{Graph, Name, Names};
+pub use graph::{Graph, Names};
 pub use ids::{CheckpointId, RunId, TaskId};
 pub use journal::Durability;
 pub use memory::{Item, Memory, MemoryOf, Namespace, Query};
 pub use memory_store::MemoryStore;
+pub use name::Name;
 pub use node::{
     Command, END, Each, EachFn, Goto, IntoEach, IntoNode, Node, NodeFn, Reply, START, Target,
     Update, With, WithEachFn, WithFn, with,

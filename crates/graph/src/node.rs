@@ -3,7 +3,7 @@
 //! Users meet [`Command`], [`Each`], [`Target`] and [`with`]; the rest turns their functions into the
 //! one erased form that the driver calls.
 
-use crate::{Ctx, NodeError, State, graph::Name};
+use crate::{Ctx, Name, NodeError, State};
 use futures::future::BoxFuture;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -170,7 +170,7 @@ impl<P: Serialize + DeserializeOwned + Send + 'static> Each<P> {
 
 impl<P> From<Each<P>> for Name {
     fn from(each: Each<P>) -> Name {
-        Name::Borrowed(each.0)
+        Name::fixed(each.0)
     }
 }
 

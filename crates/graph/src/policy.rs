@@ -1,6 +1,6 @@
 //! How often, how long and with what fallback a node may run.
 
-use crate::{NodeError, graph::Name};
+use crate::{Name, NodeError};
 use std::time::Duration;
 
 /// A node's rules; see each field. The default is one attempt without limits.

@@ -322,7 +322,7 @@ impl<C: State> Child<'_, C> {
             thread: up.scope().thread.clone(),
             namespace: self.namespace().into(),
         };
-        let path = up.path_of(&Name::Owned(self.label.to_owned()));
+        let path = up.path_of(&Name::from(self.label.to_owned()));
         let store = up.journal.store.clone();
         Session::new(up.run.clone(), store, scope, path, self.ctx.halt.clone())
     }
