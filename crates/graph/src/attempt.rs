@@ -3,6 +3,7 @@
 use crate::{
     Command, Ctx, Error, NodeError, State,
     checkpoint::{Note, NoteKind},
+    control::Halt,
     ctx::halted,
     error::{Kind, TimedOut},
     graph::Shape,
@@ -47,7 +48,7 @@ pub(crate) async fn attempt<S: State>(
     session: &Arc<Session>,
     task: &Assignment,
     state: &S,
-    halt: &tokio_util::sync::CancellationToken,
+    halt: &Halt,
 ) -> Settled<S> {
     let policy = &shape.policies[task.node];
     let mut attempts = task.tried.attempts;
@@ -75,14 +76,9 @@ pub(crate) async fn attempt<S: State>(
     }
     loop {
         attempts += 1;
-        let mut ctx = Ctx::new(
-            session.clone(),
-            shape.topology.name(task.node),
-            task.birth,
-            attempts,
-        );
+        let name = shape.topology.name(task.node);
+        let mut ctx = Ctx::new(session.clone(), name, task.birth, attempts, halt.clone());
         ctx.failed.clone_from(&task.failed);
-        ctx.halt = halt.clone();
         let result = once(shape, task, state, &ctx).await;
         let error = match result {
             Err(NodeError(Kind::Failed(e))) => NodeError(Kind::Failed(e)),
@@ -123,7 +119,7 @@ fn is_transient(error: &NodeError) -> bool {
 }
 
 /// Waits, unless the task is to end first.
-async fn pause(halt: &tokio_util::sync::CancellationToken, wait: Duration) -> bool {
+async fn pause(halt: &Halt, wait: Duration) -> bool {
     tokio::select! {
         biased;
         () = halt.cancelled() => false,
@@ -171,14 +167,21 @@ async fn once<S: State>(
         .map(|out| out.unwrap_or_else(|panic| Err(panicked(&*panic))));
     let policy = &shape.policies[task.node];
     let timeout = task.timeout.or(policy.timeout);
-    if !shape.leaf[task.node] {
+    let unlimited = timeout.is_none() && policy.idle.is_none() && ctx.session.run.permits.is_none();
+    match shape.leaf[task.node] {
+        true if unlimited => tokio::select! {
+            biased;
+            out = work => out,
+            () = halted(ctx) => Err(NodeError::halted()),
+        },
+        true => tokio::select! {
+            biased;
+            out = permitted(work, ctx, timeout, policy) => out,
+            () = halted(ctx) => Err(NodeError::halted()),
+        },
         // A subgraph ends its own tasks, and they take the permits.
-        return limited(work, ctx, timeout, policy).await;
-    }
-    tokio::select! {
-        biased;
-        out = permitted(work, ctx, timeout, policy) => out,
-        () = halted(ctx) => Err(NodeError::halted()),
+        false if unlimited => work.await,
+        false => limited(work, ctx, timeout, policy).await,
     }
 }
 

@@ -64,10 +64,13 @@ pub enum Ending {
     Failed,
 }
 
+/// Ends tasks, and those below them. Shared, since a clone of the token itself takes a lock.
+pub(crate) type Halt = Arc<CancellationToken>;
+
 /// A handle on a running graph; clones are the same handle.
 #[derive(Clone)]
 pub struct Control {
-    pub(crate) token: CancellationToken,
+    pub(crate) token: Halt,
     flags: Arc<AtomicU8>,
     ending: watch::Sender<Option<Ending>>,
 }
@@ -77,7 +80,7 @@ const DRAIN: u8 = 0x80;
 impl Default for Control {
     fn default() -> Self {
         Control {
-            token: CancellationToken::new(),
+            token: Arc::new(CancellationToken::new()),
             flags: Arc::default(),
             ending: watch::Sender::new(None),
         }

@@ -3,6 +3,7 @@
 use crate::{
     Error, Name, NodeError,
     checkpoint::{Note, NoteKind},
+    control::Halt,
     error::Kind,
     event::{EventData, MessageEvent, MessagePhase, Mode, to_value},
     ids::{Birth, RunId, TaskId},
@@ -20,7 +21,6 @@ use std::{
     },
 };
 use tokio::sync::{Notify, OwnedSemaphorePermit};
-use tokio_util::sync::CancellationToken;
 
 /// What a node is given besides the state.
 pub struct Ctx {
@@ -29,7 +29,7 @@ pub struct Ctx {
     pub(crate) birth: Birth,
     pub(crate) attempt: u32,
     pub(crate) failed: Option<Arc<Failed>>,
-    pub(crate) halt: CancellationToken,
+    pub(crate) halt: Halt,
     pub(crate) inside: Inside,
     pub(crate) pulse: Pulse,
     /// The right to run under a limit of concurrency.
@@ -45,9 +45,15 @@ pub struct LeaseView {
 }
 
 impl Ctx {
-    pub(crate) fn new(session: Arc<Session>, node: Name, birth: Birth, attempt: u32) -> Self {
+    pub(crate) fn new(
+        session: Arc<Session>,
+        node: Name,
+        birth: Birth,
+        attempt: u32,
+        halt: Halt,
+    ) -> Self {
         Ctx {
-            halt: session.halt.clone(),
+            halt,
             session,
             node,
             birth,

@@ -7,6 +7,7 @@ use crate::{
     Error, Name, NodeError, State, StoppedBy,
     attempt::{Assignment, Settled, attempt},
     checkpoint::{Note, NoteKind, Source},
+    control::Halt,
     error::{Kind, TimedOut},
     event::{Event, EventData, Mode},
     graph::Shape,
@@ -20,7 +21,6 @@ use crate::{
 use serde_json::Value;
 use std::sync::{Arc, atomic::Ordering};
 use tokio::{task::JoinSet, time::Instant};
-use tokio_util::sync::CancellationToken;
 
 /// How the driver came to rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +169,10 @@ async fn alone<S: State>(
     step: &mut Step,
 ) -> Result<(), Error> {
     loop {
-        let assignment = assign(live, shape, session, task).await?;
+        if session.journal.wants(Mode::Tasks) {
+            begins(live, shape, session, task).await?;
+        }
+        let assignment = assign(live, session, task);
         let settled = attempt(shape, session, &assignment, &live.state, &session.halt).await;
         if !settle(live, shape, session, (task, settled), step).await? {
             return Ok(());
@@ -184,7 +187,7 @@ async fn parallel<S: State>(
     session: &Arc<Session>,
     step: &mut Step,
 ) -> Result<(), Error> {
-    let halt = session.halt.child_token();
+    let halt = Arc::new(session.halt.child_token());
     // Dropping the set aborts what still runs; that happens only without a graceful end.
     let mut set = JoinSet::new();
     let due: Vec<usize> = live.run.due().collect();
@@ -244,9 +247,12 @@ async fn launch<S: State>(
     live: &mut Live<S>,
     shape: &Arc<Shape<S>>,
     session: &Arc<Session>,
-    (task, halt): (usize, &CancellationToken),
+    (task, halt): (usize, &Halt),
 ) -> Result<(), Error> {
-    let assignment = assign(live, shape, session, task).await?;
+    if session.journal.wants(Mode::Tasks) {
+        begins(live, shape, session, task).await?;
+    }
+    let assignment = assign(live, session, task);
     let (shape, session) = (shape.clone(), session.clone());
     let (state, halt) = (live.state.clone(), halt.clone());
     set.spawn(async move {
@@ -257,35 +263,38 @@ async fn launch<S: State>(
     Ok(())
 }
 
-/// What a task needs to run without the machine, and the event that it begins.
-async fn assign<S: State>(
+/// Tells that a task begins, if somebody wants to know.
+async fn begins<S: State>(
     live: &Live<S>,
     shape: &Shape<S>,
     session: &Session,
     i: usize,
-) -> Result<Assignment, Error> {
+) -> Result<(), Error> {
     let task = &live.run.tasks[i];
-    if session.journal.wants(Mode::Tasks) {
-        let payload = task.payload.as_ref();
-        let start = EventData::TaskStart {
-            node: shape.topology.name(task.node),
-            payload: payload.and_then(|p| serde_json::from_str(p.get()).ok()),
-        };
-        let event = session.event(Some(task.birth), start);
-        session.journal.tell_in_turn(vec![event]).await?;
-    }
+    let payload = task.payload.as_ref();
+    let start = EventData::TaskStart {
+        node: shape.topology.name(task.node),
+        payload: payload.and_then(|p| serde_json::from_str(p.get()).ok()),
+    };
+    let event = session.event(Some(task.birth), start);
+    session.journal.tell_in_turn(vec![event]).await
+}
+
+/// What a task needs to run without the machine.
+fn assign<S: State>(live: &Live<S>, session: &Session, i: usize) -> Assignment {
+    let task = &live.run.tasks[i];
     if !live.run.children.is_empty() {
         let children = live.run.children.iter().map(|(k, v)| (k.clone(), *v));
         *crate::session::lock(&session.children) = children.collect();
     }
-    Ok(Assignment {
+    Assignment {
         node: task.node,
         birth: task.birth,
         payload: task.payload.clone(),
         timeout: task.timeout,
         failed: task.failed.clone().map(Arc::new),
         tried: live.tried[i],
-    })
+    }
 }
 
 /// Notes how a task ended. `true` if a handler is to run in its place.
@@ -377,37 +386,50 @@ async fn finished<S: State>(
     i: usize,
     (command, cached): (crate::Command<S>, bool),
 ) -> Result<(), Error> {
-    let task = &live.run.tasks[i];
-    let several = live.run.tasks.len() > 1;
-    let name = || shape.topology.name(task.node);
-    let mut told = Vec::new();
-    if session.journal.is_heard() {
-        let tell = |data| session.event(Some(task.birth), data);
-        if session.journal.wants(Mode::Updates) && !shape.hidden.contains(&task.node) {
-            let update = Live::shown_update(&command).map_err(|e| Error::store(e.to_string()))?;
-            let mut event = tell(EventData::Update {
-                node: name(),
-                update,
-            });
-            event.cached = cached;
-            told.push(event);
-        }
-        if session.journal.wants(Mode::Tasks) {
-            let update = Live::shown_update(&command).map_err(|e| Error::store(e.to_string()))?;
-            told.push(tell(task_end(name(), Some(update), None)));
-        }
+    let heard = session.journal.is_heard();
+    if heard {
+        tell_finished(live, shape, session, i, (&command, cached))?;
     }
-    // With one task the checkpoint follows at once; a note would be written for nothing.
-    if several && session.journal.store.is_some() {
-        let note = Live::done_note(session, task.birth, &command)?;
-        session.journal.note(vec![note], told, false).await?;
-    } else if several {
-        session.journal.tell(told).await;
-    } else {
-        live.untold.extend(told);
+    let task = &live.run.tasks[i];
+    // With one task the checkpoint follows at once: its event waits for that, and a note would be
+    // written for nothing.
+    if live.run.tasks.len() > 1 {
+        if session.journal.store.is_some() {
+            let note = Live::done_note(session, task.birth, &command)?;
+            let told = std::mem::take(&mut live.untold);
+            session.journal.note(vec![note], told, false).await?;
+        } else if heard {
+            session.journal.tell(live.untold.drain(..)).await;
+        }
     }
     live.run.tasks[i].status = Status::Done;
     live.done[i] = Some(command);
+    Ok(())
+}
+
+/// Adds what is to be told of a finished task.
+fn tell_finished<S: State>(
+    live: &mut Live<S>,
+    shape: &Shape<S>,
+    session: &Session,
+    i: usize,
+    (command, cached): (&crate::Command<S>, bool),
+) -> Result<(), Error> {
+    let (node, birth) = (live.run.tasks[i].node, live.run.tasks[i].birth);
+    if session.journal.wants(Mode::Updates) && !shape.hidden.contains(&node) {
+        let update = EventData::Update {
+            node: shape.topology.name(node),
+            update: S::update_to_json(&command.update)?,
+        };
+        let mut event = session.event(Some(birth), update);
+        event.cached = cached;
+        live.untold.push(event);
+    }
+    if session.journal.wants(Mode::Tasks) {
+        let result = S::update_to_json(&command.update)?;
+        let end = task_end(shape.topology.name(node), Some(result), None);
+        live.untold.push(session.event(Some(birth), end));
+    }
     Ok(())
 }
 

@@ -38,8 +38,11 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) async fn tell(&self, event: Event) {
-        // A reader that went away cancels the run by other means.
-        let _ = self.sender.send(event).await;
+        // Without a wait, as long as the reader keeps up. A reader that went away cancels the run by
+        // other means.
+        if let Err(mpsc::error::TrySendError::Full(event)) = self.sender.try_send(event) {
+            let _ = self.sender.send(event).await;
+        }
     }
 }
 
@@ -155,7 +158,7 @@ impl Journal {
     }
 
     /// Tells what needs no saving.
-    pub(crate) async fn tell(&self, told: Vec<Event>) {
+    pub(crate) async fn tell(&self, told: impl IntoIterator<Item = Event>) {
         if let Some(events) = &self.events {
             for event in told {
                 events.tell(event).await;

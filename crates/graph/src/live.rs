@@ -5,7 +5,7 @@
 mod restore;
 
 use crate::{
-    Command, Error, Name, NodeError, State,
+    Command, Error, Name, State,
     attempt::Tried,
     checkpoint::{Delta, Metadata, Note, NoteKind, Put, Source},
     event::{Event, EventData, Mode, StateView},
@@ -14,7 +14,7 @@ use crate::{
     node::Target,
     run::{Hop, Run},
     session::{Session, lock},
-    state::{Change, Rejected, Show, channel},
+    state::{Change, Rejected, channel},
     topology::Route,
     wire,
 };
@@ -92,10 +92,10 @@ impl<S: State> Live<S> {
         self.passed_breakpoint = false;
         let Command { update, goto, .. } = command;
         if goto.is_empty() {
-            self.apply(shape, vec![update], &|_| crate::START.into())?;
+            self.apply(shape, update)?;
             self.enter(shape)?;
         } else {
-            self.apply(shape, vec![update], &|_| crate::START.into())?;
+            self.apply(shape, update)?;
             self.jump(shape, goto)?;
         }
         self.open(shape, session, Source::Input).await
@@ -123,17 +123,14 @@ impl<S: State> Live<S> {
         self.choose(shape, &crate::START.into(), &Route::Commands(all), goto)
     }
 
-    /// Folds updates into the state; `writer` names the author of the update at a position.
-    pub(crate) fn apply(
-        &mut self,
-        shape: &Shape<S>,
-        mut updates: Vec<S::Update>,
-        writer: &dyn Fn(usize) -> Name,
-    ) -> Result<(), Error> {
-        let result = self.fold(shape, &mut updates);
-        updates.clear();
-        self.updates = updates;
-        result.map_err(|rejected| match rejected {
+    /// Folds updates from outside into the state.
+    pub(crate) fn apply(&mut self, shape: &Shape<S>, update: S::Update) -> Result<(), Error> {
+        let rejected = self.fold(shape, &mut [update]);
+        rejected.map_err(|rejected| self.rejected(rejected, &|_| crate::START.into()))
+    }
+
+    fn rejected(&self, rejected: Rejected, writer: &dyn Fn(usize) -> Name) -> Error {
+        match rejected {
             Rejected::TwoWriters {
                 channel,
                 first,
@@ -153,7 +150,7 @@ impl<S: State> Live<S> {
                 node: writer(at),
                 why,
             },
-        })
+        }
     }
 
     fn fold(&mut self, shape: &Shape<S>, updates: &mut [S::Update]) -> Result<(), Rejected> {
@@ -192,15 +189,21 @@ impl<S: State> Live<S> {
             let update = done.as_mut().map(|c| std::mem::take(&mut c.update));
             updates.push(update.unwrap_or_default());
         }
-        let nodes: Vec<usize> = self.run.tasks.iter().map(|t| t.node).collect();
-        self.apply(shape, updates, &|i| shape.topology.name(nodes[i]))?;
-        self.route(shape, &nodes)?;
+        let folded = self.fold(shape, &mut updates);
+        updates.clear();
+        self.updates = updates;
+        folded.map_err(|rejected| {
+            self.rejected(rejected, &|i| shape.topology.name(self.run.tasks[i].node))
+        })?;
+        self.route(shape)?;
         self.open(shape, session, source).await
     }
 
-    fn route(&mut self, shape: &Shape<S>, nodes: &[usize]) -> Result<(), Error> {
+    fn route(&mut self, shape: &Shape<S>) -> Result<(), Error> {
         let mut branched = HashSet::new();
-        for (i, &node) in nodes.iter().enumerate() {
+        let several = self.run.tasks.len() > 1;
+        for i in 0..self.run.tasks.len() {
+            let node = self.run.tasks[i].node;
             let done = self.done.get_mut(i).and_then(Option::take);
             let (goto, child) = done.map_or((Vec::new(), None), |c| (c.goto, c.child));
             if let Some((namespace, head)) = child {
@@ -210,7 +213,7 @@ impl<S: State> Live<S> {
             let chosen = match (route, &shape.branches[node]) {
                 // All tasks of a node see the same state, so its branch is asked once.
                 (Route::Branch(_), Some(branch)) => {
-                    if nodes.len() > 1 && !branched.insert(node) {
+                    if several && !branched.insert(node) {
                         continue;
                     }
                     branch(&self.state).0
@@ -323,55 +326,49 @@ impl<S: State> Live<S> {
         notes: Vec<Note>,
     ) -> Result<(), Error> {
         let journal = &session.journal;
-        let (parent, _) = journal.parent();
-        if journal.store.is_some() {
-            journal.open(id);
-            if notes.is_empty() {
-                lock(&session.memos).clear();
-            }
+        if journal.store.is_none() {
+            self.tell_state(shape, session, None);
+            journal.tell(self.untold.drain(..)).await;
+            return Ok(());
         }
-        let mut told = std::mem::take(&mut self.untold);
-        self.tell_state(shape, session, &mut told, (id, parent, source));
-        let held = journal.holds_back() && matches!(source, Source::Loop | Source::Input);
-        if held || journal.store.is_none() {
-            journal.tell(told).await;
+        let (parent, _) = journal.parent();
+        journal.open(id);
+        if notes.is_empty() {
+            lock(&session.memos).clear();
+        }
+        self.tell_state(shape, session, Some((id, parent, source)));
+        if journal.holds_back() && matches!(source, Source::Loop | Source::Input) {
+            journal.tell(self.untold.drain(..)).await;
             return Ok(());
         }
         let put = self.put(shape, session, (id, source), notes)?;
-        journal.put(put, told).await
+        journal.put(put, std::mem::take(&mut self.untold)).await
     }
 
+    /// Adds what is to be told of the state, and of the checkpoint if there is one.
     fn tell_state(
-        &self,
+        &mut self,
         shape: &Shape<S>,
         session: &Session,
-        told: &mut Vec<Event>,
-        (id, parent, source): (CheckpointId, Option<CheckpointId>, Source),
+        checkpoint: Option<(CheckpointId, Option<CheckpointId>, Source)>,
     ) {
-        if !session.journal.is_heard() {
-            return;
-        }
         let view = || StateView::new(self.state.clone(), shape.output.clone());
         if session.journal.wants(Mode::Values) {
-            told.push(session.event(None, EventData::Values { state: view() }));
+            let values = EventData::Values { state: view() };
+            self.untold.push(session.event(None, values));
         }
-        if session.journal.wants(Mode::Checkpoints) && session.journal.store.is_some() {
-            let next = self
-                .run
-                .tasks
-                .iter()
-                .map(|t| shape.topology.name(t.node))
-                .collect();
-            told.push(session.event(
-                None,
-                EventData::Checkpoint {
-                    id,
-                    parent,
-                    source,
-                    next,
-                    state: view(),
-                },
-            ));
+        if let Some((id, parent, source)) = checkpoint
+            && session.journal.wants(Mode::Checkpoints)
+        {
+            let tasks = self.run.tasks.iter();
+            let checkpoint = EventData::Checkpoint {
+                id,
+                parent,
+                source,
+                next: tasks.map(|t| shape.topology.name(t.node)).collect(),
+                state: view(),
+            };
+            self.untold.push(session.event(None, checkpoint));
         }
     }
 
@@ -470,10 +467,5 @@ impl<S: State> Live<S> {
             key: String::new(),
             json: wire::write_command(command)?,
         })
-    }
-
-    /// What readers see of a command.
-    pub(crate) fn shown_update(command: &Command<S>) -> Result<serde_json::Value, NodeError> {
-        Ok(S::show(&command.update, Show::Event)?.into())
     }
 }

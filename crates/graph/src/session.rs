@@ -4,7 +4,7 @@ use crate::{
     Name,
     checkpoint::{Scope, Store},
     clock::Clock,
-    control::Control,
+    control::{Control, Halt},
     event::{Event, EventData},
     ids::{Birth, RunId, TaskId},
     journal::{Events, Journal},
@@ -21,7 +21,6 @@ use std::{
     },
 };
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 
 /// Locks a mutex whose holders never leave it half-changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -51,7 +50,7 @@ pub(crate) struct Session {
     /// The names of the nodes that lead here, with `|` between them; empty for the graph itself.
     pub(crate) path: String,
     /// Ends the tasks of this session, and those below.
-    pub(crate) halt: CancellationToken,
+    pub(crate) halt: Halt,
     pub(crate) superstep: AtomicI64,
     /// The superstep at which this run's limit is reached.
     pub(crate) stop: AtomicI64,
@@ -66,7 +65,7 @@ impl Session {
         store: Option<Store>,
         scope: Scope,
         path: String,
-        halt: CancellationToken,
+        halt: Halt,
     ) -> Self {
         let journal = Journal::new(
             store,

@@ -343,7 +343,7 @@ impl<S: State> Start<S> {
         live.reset_tasks();
         let answers = carry_over(&live, session, &old, asked.unwrap_or_default(), given)?;
         if let Some(update) = self.update.take() {
-            live.apply(shape, vec![update], &|_| crate::START.into())?;
+            live.apply(shape, update)?;
         }
         live.run.superstep += 1;
         live.save(shape, session, (id, Source::Fork), answers)
@@ -364,7 +364,7 @@ impl<S: State> Start<S> {
             }
             return session.journal.note(answers, Vec::new(), true).await;
         };
-        live.apply(shape, vec![update], &|_| crate::START.into())?;
+        live.apply(shape, update)?;
         notes.extend(answers);
         live.run.superstep += 1;
         live.save(

@@ -318,7 +318,7 @@ pub(crate) async fn update_scope<S: State>(
                 if let Some(node) = as_node {
                     return write_as(live, shape, session, vec![(node, update)]).await;
                 }
-                live.apply(shape, vec![update.update], &|_| crate::START.into())?;
+                live.apply(shape, update.update)?;
                 let id = CheckpointId::fresh();
                 live.run.superstep += 1;
                 live.save(shape, session, (id, Source::Update), notes)
@@ -389,7 +389,7 @@ impl<S: State> Live<S> {
         enters: bool,
     ) -> Result<(), Error> {
         self.run.clear();
-        self.apply(shape, vec![update], &|_| crate::START.into())?;
+        self.apply(shape, update)?;
         if enters {
             self.enter(shape)?;
         }

@@ -50,7 +50,10 @@ impl<S: State> Live<S> {
 
     fn decode(&mut self, loaded: &Loaded, corrupt: &dyn Fn(String) -> Error) -> Result<(), Error> {
         let state = Arc::make_mut(&mut self.state);
-        for (name, pieces) in &loaded.channels {
+        // What was saved under an older name comes first: what followed it has the new one.
+        let is_old = |name: &str| !S::CHANNELS.iter().any(|c| c.name == name);
+        let (old, new): (Vec<_>, Vec<_>) = loaded.channels.iter().partition(|(n, _)| is_old(n));
+        for (name, pieces) in old.into_iter().chain(new) {
             let Some(channel) = crate::state::find::<S>(name) else {
                 let known = crate::state::known(S::CHANNELS);
                 return Err(corrupt(format!(
