@@ -107,15 +107,9 @@ pub(crate) async fn attempt<S: State>(
 
 /// Whether another attempt could possibly help: a store that refuses will refuse again.
 fn is_transient(error: &NodeError) -> bool {
-    !matches!(
-        error.downcast_ref::<Error>(),
-        Some(
-            Error::Conflict { .. }
-                | Error::Store(_)
-                | Error::Corrupt { .. }
-                | Error::InterruptWithoutStore(_)
-        )
-    )
+    !error
+        .downcast_ref::<Error>()
+        .is_some_and(Error::ends_the_run)
 }
 
 /// Waits, unless the task is to end first.

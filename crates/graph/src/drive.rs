@@ -174,6 +174,17 @@ async fn alone<S: State>(
         }
         let assignment = assign(live, session, task);
         let settled = attempt(shape, session, &assignment, &live.state, &session.halt).await;
+        if live.run.tasks.len() == 1
+            && let Ok(command) = settled.result
+        {
+            // The common case, on the shortest way: the checkpoint that follows saves and tells.
+            if session.journal.is_heard() {
+                tell_finished(live, shape, session, task, (&command, settled.cached))?;
+            }
+            live.run.tasks[task].status = Status::Done;
+            live.done[task] = Some(command);
+            return Ok(());
+        }
         if !settle(live, shape, session, (task, settled), step).await? {
             return Ok(());
         }
@@ -297,7 +308,7 @@ fn assign<S: State>(live: &Live<S>, session: &Session, i: usize) -> Assignment {
     }
 }
 
-/// Notes how a task ended. `true` if a handler is to run in its place.
+/// Notes how one of several tasks ended, or one that did not finish. `true` if a handler is to run in its place.
 async fn settle<S: State>(
     live: &mut Live<S>,
     shape: &Shape<S>,
@@ -333,7 +344,9 @@ async fn settle<S: State>(
         FailureKind::Error
     };
     let node = live.run.tasks[i].node;
-    let own = error.downcast_ref::<Error>().is_some_and(ends_the_run);
+    let own = error
+        .downcast_ref::<Error>()
+        .is_some_and(Error::ends_the_run);
     let handler = shape.topology.nodes[node].handler.filter(|_| !own);
     let failure = Failure {
         kind,
@@ -355,7 +368,7 @@ async fn settle<S: State>(
     let leaf = shape.leaf[node];
     step.failed.get_or_insert(match error.downcast::<Error>() {
         // The error of a subgraph says by itself which node it was.
-        Ok(error) if !leaf || ends_the_run(&error) => *error,
+        Ok(error) if !leaf || error.ends_the_run() => *error,
         Ok(error) => Error::Node {
             node: shape.topology.name(node),
             source: error,
@@ -366,17 +379,6 @@ async fn settle<S: State>(
         },
     });
     Ok(false)
-}
-
-/// Errors of the engine itself: no handler can make them good, and no node's name explains them.
-fn ends_the_run(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Conflict { .. }
-            | Error::Store(_)
-            | Error::Corrupt { .. }
-            | Error::InterruptWithoutStore(_)
-    )
 }
 
 async fn finished<S: State>(
@@ -391,16 +393,12 @@ async fn finished<S: State>(
         tell_finished(live, shape, session, i, (&command, cached))?;
     }
     let task = &live.run.tasks[i];
-    // With one task the checkpoint follows at once: its event waits for that, and a note would be
-    // written for nothing.
-    if live.run.tasks.len() > 1 {
-        if session.journal.store.is_some() {
-            let note = Live::done_note(session, task.birth, &command)?;
-            let told = std::mem::take(&mut live.untold);
-            session.journal.note(vec![note], told, false).await?;
-        } else if heard {
-            session.journal.tell(live.untold.drain(..)).await;
-        }
+    if session.journal.store.is_some() {
+        let note = Live::done_note(session, task.birth, &command)?;
+        let told = std::mem::take(&mut live.untold);
+        session.journal.note(vec![note], told, false).await?;
+    } else if heard {
+        session.journal.tell(live.untold.drain(..)).await;
     }
     live.run.tasks[i].status = Status::Done;
     live.done[i] = Some(command);

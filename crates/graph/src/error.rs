@@ -193,6 +193,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// Errors of the engine itself: no other attempt and no handler can make them good, and no node's
+    /// name explains them.
+    pub(crate) fn ends_the_run(&self) -> bool {
+        matches!(
+            self,
+            Error::Conflict { .. }
+                | Error::Store(_)
+                | Error::Corrupt { .. }
+                | Error::InterruptWithoutStore(_)
+                | Error::RecursionLimit(_)
+        )
+    }
+
     /// Wraps a failure of a store.
     pub fn store(source: impl Into<BoxError>) -> Self {
         Error::Store(source.into())

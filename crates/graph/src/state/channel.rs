@@ -285,7 +285,7 @@ struct EditIn<T> {
 pub fn encode_list<L: List>(list: &L, change: &Change) -> Result<Patch, serde_json::Error> {
     let items = list.items();
     let (kind, json) = match change {
-        Change::Appended(from) if *from > 0 && *from <= items.len() => {
+        Change::Appended(from) if *from <= items.len() => {
             (PatchKind::Append, serde_json::to_vec(&items[*from..])?)
         }
         Change::Edited { at, from } if *from <= items.len() => {
