@@ -138,7 +138,8 @@ pub struct Loaded {
     pub metadata: Metadata,
     /// The step machine, as JSON text.
     pub machine: Vec<u8>,
-    /// The pieces of each channel that was ever written, oldest first, from its last whole value on.
+    /// The pieces of each channel that was ever written, oldest first, from its last whole value on;
+    /// the channels in any order.
     pub channels: Vec<(String, Vec<Piece>)>,
     /// The channels that this checkpoint changed; the last piece of each is the change.
     pub changed: Vec<String>,
