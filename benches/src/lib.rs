@@ -1,1 +1,32 @@
 //! The shapes that are measured, and the ways to measure them.
+//!
+//! Used by the two binaries of this package: `paraph-bench` takes the time and prints the table,
+//! `paraph-bench-count` counts allocations. Nothing here is shipped. In reading order:
+//! - `setting`: what is switched on while a shape runs;
+//! - `case`: one shape with its graph and its hand-written floor, run once;
+//! - [`shapes`]: all shapes by name; `benches/langgraph/bench.py` has the same ones;
+//! - `sample`: many runs of several contenders, interleaved;
+//! - `child`: what must be measured in a process of its own;
+//! - `peer`: LangGraph, in a Python process;
+//! - `table`: the result as text.
+
+mod setting;
+
+mod case;
+
+pub mod shapes;
+
+mod sample;
+
+mod child;
+
+mod peer;
+
+mod table;
+
+pub use case::{Case, Fault, Floor, Run, Shape};
+pub use child::{Counts, count, measure_peak, peak_of_this_process};
+pub use peer::{Peer, Saver};
+pub use sample::{Times, measure};
+pub use setting::Setting;
+pub use table::{LEGEND, Row, Table};

@@ -1,0 +1,139 @@
+//! LangGraph in a Python process that answers one request a line: see `benches/langgraph/bench.py`.
+//!
+//! Called by `sample` and `paraph-bench`. While it waits for a request it uses no processor.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::{Fault, Setting};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/langgraph/bench.py");
+
+/// How LangGraph saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Saver {
+    /// Not at all.
+    None,
+    /// In memory after each superstep, in the background: what a user gets who says nothing.
+    Async,
+    /// In memory, once at the end: what its own benchmarks use.
+    Exit,
+}
+
+impl Saver {
+    /// The ways of saving that stand beside one of our settings.
+    pub fn beside(setting: Setting) -> &'static [Saver] {
+        if setting.memory {
+            &[Saver::Async, Saver::Exit]
+        } else {
+            &[Saver::None]
+        }
+    }
+}
+
+impl fmt::Display for Saver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Saver::None => "none",
+            Saver::Async => "async",
+            Saver::Exit => "exit",
+        })
+    }
+}
+
+/// What one run of LangGraph took.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct PeerRun {
+    /// Wall time in milliseconds.
+    pub ms: f64,
+    /// The peak of the process so far, in bytes.
+    pub rss: usize,
+}
+
+/// A running Python process. It ends when this is dropped.
+pub struct Peer {
+    child: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    /// Starts a process with that Python.
+    ///
+    /// # Errors
+    /// When it cannot be started, or has no LangGraph.
+    pub fn start(python: &Path) -> Result<Peer, Fault> {
+        let probe = Command::new(python)
+            .args(["-c", "import langgraph.graph"])
+            .output()?;
+        if !probe.status.success() {
+            let said = String::from_utf8_lossy(&probe.stderr).into_owned();
+            return Err(said
+                .lines()
+                .last()
+                .unwrap_or("python failed")
+                .to_owned()
+                .into());
+        }
+        let mut child = Command::new(python)
+            .args([SCRIPT, "serve"])
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("LANGSMITH_TRACING", "false")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let requests = child.stdin.take().ok_or("no pipe to python")?;
+        let answers = BufReader::new(child.stdout.take().ok_or("no pipe from python")?);
+        Ok(Peer {
+            child,
+            requests,
+            answers,
+        })
+    }
+
+    /// Runs a shape once, its updates streamed or not; or says why not.
+    ///
+    /// # Errors
+    /// The reason, as one line: it is printed below the table.
+    pub fn run(&mut self, shape: &str, saver: Saver, updates: bool) -> Result<PeerRun, String> {
+        if let Some(reason) = left_out(shape, saver) {
+            return Err(reason.to_owned());
+        }
+        let request = json!({ "shape": shape, "saver": saver, "updates": updates });
+        writeln!(self.requests, "{request}").map_err(|fault| fault.to_string())?;
+        let mut line = String::new();
+        self.answers
+            .read_line(&mut line)
+            .map_err(|fault| fault.to_string())?;
+        serde_json::from_str(&line).map_err(|_| match line.trim() {
+            "" => "its process ended".to_owned(),
+            said => said.to_owned(),
+        })
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way it must not outlive the harness.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Why a shape is not run on LangGraph at all.
+fn left_out(shape: &str, saver: Saver) -> Option<&'static str> {
+    match (shape, saver) {
+        ("sequential_10000", _) => Some("a run takes the better part of a minute"),
+        ("react_300" | "react_1000", Saver::Async) => {
+            Some("a run takes gigabytes: its bytes grow with the square")
+        }
+        (shape, _) if shape.starts_with("cpu_") => Some("its nodes share one core"),
+        _ => None,
+    }
+}
