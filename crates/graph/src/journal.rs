@@ -157,6 +157,21 @@ impl Journal {
         self.events.is_some()
     }
 
+    /// Tells what the reader can take at once; the rest stays in `told`.
+    pub(crate) fn tell_now(&self, told: &mut Vec<Event>) {
+        let Some(events) = &self.events else {
+            return told.clear();
+        };
+        let mut rest = told.drain(..);
+        while let Some(event) = rest.next() {
+            if let Err(mpsc::error::TrySendError::Full(event)) = events.sender.try_send(event) {
+                let left = std::iter::once(event).chain(rest).collect();
+                *told = left;
+                return;
+            }
+        }
+    }
+
     /// Tells what needs no saving.
     pub(crate) async fn tell(&self, told: impl IntoIterator<Item = Event>) {
         if let Some(events) = &self.events {

@@ -176,13 +176,26 @@ impl<S: State> Live<S> {
         Ok(())
     }
 
-    /// Closes the superstep: all its updates are folded in, and its nodes' routes decide what is due.
+    /// Closes the superstep and saves: all its updates are folded in, and its nodes' routes decide
+    /// what is due.
     pub(crate) async fn commit(
         &mut self,
         shape: &Shape<S>,
         session: &Session,
         source: Source,
     ) -> Result<(), Error> {
+        let id = self.close_superstep(shape, session)?;
+        if self.is_told_at_once(shape, session) {
+            return Ok(());
+        }
+        self.save(shape, session, (id, source), Vec::new()).await
+    }
+
+    fn close_superstep(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+    ) -> Result<CheckpointId, Error> {
         self.broken = true;
         let mut updates = std::mem::take(&mut self.updates);
         for done in &mut self.done {
@@ -196,7 +209,7 @@ impl<S: State> Live<S> {
             self.rejected(rejected, &|i| shape.topology.name(self.run.tasks[i].node))
         })?;
         self.route(shape)?;
-        self.open(shape, session, source).await
+        self.next_superstep(shape, session)
     }
 
     fn route(&mut self, shape: &Shape<S>) -> Result<(), Error> {
@@ -281,6 +294,18 @@ impl<S: State> Live<S> {
         session: &Session,
         source: Source,
     ) -> Result<(), Error> {
+        let id = self.next_superstep(shape, session)?;
+        if self.is_told_at_once(shape, session) {
+            return Ok(());
+        }
+        self.save(shape, session, (id, source), Vec::new()).await
+    }
+
+    fn next_superstep(
+        &mut self,
+        shape: &Shape<S>,
+        session: &Session,
+    ) -> Result<CheckpointId, Error> {
         let id = self.next_id(session);
         self.run
             .advance(&shape.topology, id.uuid())
@@ -297,7 +322,7 @@ impl<S: State> Live<S> {
             })?;
         self.reset_tasks();
         self.broken = false;
-        self.save(shape, session, (id, source), Vec::new()).await
+        Ok(id)
     }
 
     /// Without a store an id needs to be unique in this run only, and cheap.
@@ -327,7 +352,6 @@ impl<S: State> Live<S> {
     ) -> Result<(), Error> {
         let journal = &session.journal;
         if journal.store.is_none() {
-            self.tell_state(shape, session, None);
             journal.tell(self.untold.drain(..)).await;
             return Ok(());
         }
@@ -343,6 +367,16 @@ impl<S: State> Live<S> {
         }
         let put = self.put(shape, session, (id, source), notes)?;
         journal.put(put, std::mem::take(&mut self.untold)).await
+    }
+
+    /// Without a store: tells what can be told without waiting, and whether that was all.
+    fn is_told_at_once(&mut self, shape: &Shape<S>, session: &Session) -> bool {
+        if session.journal.store.is_some() {
+            return false;
+        }
+        self.tell_state(shape, session, None);
+        session.journal.tell_now(&mut self.untold);
+        self.untold.is_empty()
     }
 
     /// Adds what is to be told of the state, and of the checkpoint if there is one.
