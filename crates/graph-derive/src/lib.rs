@@ -97,6 +97,7 @@ fn state_impl(
     let reducer: Vec<_> = fields.iter().map(|f| f.reducer(&p)).collect();
     let encode = fields.iter().map(|f| f.call(&p, "encode"));
     let decode = fields.iter().map(|f| f.call(&p, "decode"));
+    let length = fields.iter().map(|f| f.call(&p, "length"));
     let since = fields.iter().map(|f| f.call(&p, "since"));
     quote! {
         impl ::paraph_graph::State for #state {
@@ -109,6 +110,9 @@ fn state_impl(
             }
             fn encode(&self, channel: usize, change: &#p::Change) -> ::core::result::Result<#p::Patch, #p::JsonError> {
                 match channel { #(#index => #encode(&self.#name, change),)* other => ::core::result::Result::Err(#p::no_channel(other)) }
+            }
+            fn length(&self, channel: usize) -> usize {
+                match channel { #(#index => #length(&self.#name),)* _ => 0 }
             }
             fn decode(&mut self, channel: usize, kind: #p::PatchKind, json: &[u8]) -> ::core::result::Result<(), #p::JsonError> {
                 match channel { #(#index => #decode(&mut self.#name, kind, json),)* other => ::core::result::Result::Err(#p::no_channel(other)) }

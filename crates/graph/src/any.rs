@@ -3,17 +3,18 @@
 use crate::{
     CheckpointId, Command, Drawing, Error, Graph, Mode, RunId, RunOptions, Snapshot, State, Stream,
     checkpoint::{Entry, HistoryQuery, Scope, Store},
+    edit::{self, Spot, Write},
     graph::Shape,
     name::Name,
     node::Target,
     snapshot,
     start::{Ask, Start},
-    thread::update_scope,
+    subgraph::state_under,
 };
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 /// What a run begins with, in JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +72,41 @@ impl Request {
     }
 }
 
+/// A write to a thread between runs, in JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnyWrite {
+    /// To the state: an object keyed by channel. What is due or waiting stays so.
+    State(Value),
+    /// As if these nodes had run together: see [`crate::Thread::update_all`].
+    As(Vec<AsNode>),
+}
+
+/// What one node is said to have returned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AsNode {
+    /// The node, [`crate::START`] or [`crate::END`].
+    pub node: String,
+    /// An object keyed by channel, or null.
+    pub update: Value,
+    /// For a node with commands: where it goes, with payloads for `each` nodes.
+    pub goto: Vec<(String, Option<Value>)>,
+}
+
+impl AsNode {
+    /// A node that went on by its own edges.
+    #[must_use]
+    pub fn of(node: impl Into<String>, update: Value) -> Self {
+        AsNode {
+            node: node.into(),
+            update,
+            goto: Vec::new(),
+        }
+    }
+}
+
+/// A parent's state, without its type, under a subgraph that shares it.
+pub(crate) type Base = Arc<dyn Any + Send + Sync>;
+
 /// What a graph takes and gives, as JSON Schemas. Channels that have a default (all of them) are not
 /// required.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -123,13 +159,13 @@ pub trait AnyGraph: Send + Sync + 'static {
         query: &'a HistoryQuery,
     ) -> BoxFuture<'a, Result<Vec<Entry>, Error>>;
 
-    /// [`crate::Thread::update`], or `update_as` with a node; of the graph or a subgraph.
-    fn update<'a>(
+    /// Writes to the graph or a subgraph; on a new branch, where an older checkpoint is named.
+    fn write<'a>(
         &'a self,
         store: &'a Store,
         scope: &'a Scope,
-        update: Value,
-        as_node: Option<String>,
+        at: Option<CheckpointId>,
+        write: AnyWrite,
     ) -> BoxFuture<'a, Result<CheckpointId, Error>>;
 
     /// [`crate::Thread::fork`].
@@ -151,18 +187,23 @@ pub trait AnyGraphParts: Send + Sync {
     fn drawing(&self) -> Drawing;
     fn has_path(&self, path: &str) -> bool;
     fn child(&self, node: &str) -> Option<Arc<dyn AnyGraphParts>>;
+    /// The state under the subgraph of a task (`node:task`), if that shares it.
+    fn base(
+        self: Arc<Self>,
+        store: Store,
+        spot: Spot<Base>,
+        level: String,
+    ) -> BoxFuture<'static, Result<Option<Base>, Error>>;
     fn snapshot_json(
         self: Arc<Self>,
         store: Store,
-        scope: Scope,
-        at: Option<CheckpointId>,
+        spot: Spot<Base>,
     ) -> BoxFuture<'static, Result<Option<Snapshot<Value>>, Error>>;
-    fn update_json(
+    fn write_json(
         self: Arc<Self>,
         store: Store,
-        scope: Scope,
-        update: Value,
-        as_node: Option<String>,
+        spot: Spot<Base>,
+        write: AnyWrite,
     ) -> BoxFuture<'static, Result<CheckpointId, Error>>;
 }
 
@@ -179,30 +220,58 @@ impl<S: State> AnyGraphParts for Shape<S> {
         self.nodes[self.topology.find(node)?].inner()
     }
 
+    fn base(
+        self: Arc<Self>,
+        store: Store,
+        spot: Spot<Base>,
+        level: String,
+    ) -> BoxFuture<'static, Result<Option<Base>, Error>> {
+        Box::pin(async move {
+            let (node, task) = level.split_once(':').unwrap_or((&level, ""));
+            let node = self.topology.find(node);
+            if !node.is_some_and(|i| self.nodes[i].shares()) {
+                return Ok(None);
+            }
+            let state = state_under(&*self, &store, spot.typed(), task).await?;
+            Ok(state.map(|state| state as Base))
+        })
+    }
+
     fn snapshot_json(
         self: Arc<Self>,
         store: Store,
-        scope: Scope,
-        at: Option<CheckpointId>,
+        spot: Spot<Base>,
     ) -> BoxFuture<'static, Result<Option<Snapshot<Value>>, Error>> {
         Box::pin(async move {
-            let snapshot = snapshot::read(&*self, &store, scope, at).await?;
+            let snapshot = snapshot::read(&*self, &store, spot.typed()).await?;
             snapshot.map(|s| s.into_json(&self)).transpose()
         })
     }
 
-    fn update_json(
+    fn write_json(
         self: Arc<Self>,
         store: Store,
-        scope: Scope,
-        update: Value,
-        as_node: Option<String>,
+        spot: Spot<Base>,
+        write: AnyWrite,
     ) -> BoxFuture<'static, Result<CheckpointId, Error>> {
         Box::pin(async move {
-            let command = Command::update(update_or_none::<S>(update)?);
-            update_scope(&*self, &store, scope, command, as_node.map(Name::from)).await
+            let write = read_write::<S>(write)?;
+            edit::write(&*self, &store, spot.typed(), write).await
         })
     }
+}
+
+fn read_write<S: State>(write: AnyWrite) -> Result<Write<S>, Error> {
+    let of_node = |one: AsNode| {
+        let update = update_or_none::<S>(one.update)?;
+        let targets = one.goto.into_iter().map(target);
+        let command = Command::update(update).and_goto_all(targets);
+        Ok((Name::from(one.node), command))
+    };
+    Ok(match write {
+        AnyWrite::State(update) => Write::State(update_or_none::<S>(update)?),
+        AnyWrite::As(all) => Write::As(all.into_iter().map(of_node).collect::<Result<_, Error>>()?),
+    })
 }
 
 fn update_or_none<S: State>(json: Value) -> Result<S::Update, Error> {
@@ -333,25 +402,27 @@ impl<S: State + schemars::JsonSchema> AnyGraph for Graph<S> {
         store.history(scope, query)
     }
 
-    fn update<'a>(
+    fn write<'a>(
         &'a self,
         store: &'a Store,
         scope: &'a Scope,
-        update: Value,
-        as_node: Option<String>,
+        at: Option<CheckpointId>,
+        write: AnyWrite,
     ) -> BoxFuture<'a, Result<CheckpointId, Error>> {
         Box::pin(async move {
             let thread = self.thread(store, &*scope.thread);
-            if !scope.namespace.is_empty() {
-                return thread
-                    .update_subgraph(&scope.namespace, update, as_node)
-                    .await;
-            }
-            let update = update_or_none::<S>(update)?;
-            match as_node {
-                None => thread.update(update).await,
-                Some(node) => thread.update_as(node, update).await,
-            }
+            let (inner, spot) = match &*scope.namespace {
+                "" => (
+                    self.parts(),
+                    Spot {
+                        scope: scope.clone(),
+                        at,
+                        base: None,
+                    },
+                ),
+                namespace => thread.inside(namespace, at).await?,
+            };
+            inner.write_json(store.clone(), spot, write).await
         })
     }
 

@@ -157,6 +157,24 @@ impl Journal {
         self.events.is_some()
     }
 
+    /// Lets the reader have what was told before the run goes on. Only where the reader itself polls
+    /// the run: this waits without asking to be woken, since the reader comes back by itself.
+    pub(crate) async fn give_way(&self) {
+        let mut gave = false;
+        std::future::poll_fn(|_| {
+            let unread = self.events.as_ref().is_some_and(|events| {
+                let sender = &events.sender;
+                !sender.is_closed() && sender.capacity() < sender.max_capacity()
+            });
+            if unread && !std::mem::replace(&mut gave, true) {
+                std::task::Poll::Pending
+            } else {
+                std::task::Poll::Ready(())
+            }
+        })
+        .await;
+    }
+
     /// Tells what the reader can take at once; the rest stays in `told`.
     pub(crate) fn tell_now(&self, told: &mut Vec<Event>) {
         let Some(events) = &self.events else {

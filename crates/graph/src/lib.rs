@@ -35,8 +35,10 @@ mod checkpoint;
 mod clock;
 mod control;
 mod ctx;
+pub mod docs;
 mod draw;
 mod drive;
+mod edit;
 mod error;
 mod event;
 mod graph;
@@ -60,7 +62,7 @@ mod thread;
 mod topology;
 mod wire;
 
-pub use any::{AnyAsk, AnyGraph, Request, Schemas};
+pub use any::{AnyAsk, AnyGraph, AnyWrite, AsNode, Request, Schemas};
 pub use builder::Builder;
 pub use checkpoint::{
     Checkpoints, Delta, Entry, HistoryQuery, Lease, Loaded, Metadata, Note, NoteKind, Piece, Put,
@@ -98,8 +100,9 @@ pub use wire::FailureKind;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::state::channel::{
-        Show, Write, bad, check, decode, decode_list, encode, encode_list, fold, no_channel,
-        object, read, show, since, since_list, unknown, write, write_last, writes,
+        Show, Write, bad, check, decode, decode_list, encode, encode_list, fold, length,
+        length_list, no_channel, object, read, show, since, since_list, unknown, write, write_last,
+        writes,
     };
     pub use crate::state::{Change, Channel, List, Patch, PatchKind, Rejected, reduce};
     pub use serde_json::{Error as JsonError, Map, Value};

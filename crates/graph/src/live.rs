@@ -88,6 +88,7 @@ impl<S: State> Live<S> {
         session: &Session,
         command: Command<S>,
     ) -> Result<(), Error> {
+        self.keep_finished(shape);
         self.run.clear();
         self.passed_breakpoint = false;
         let Command { update, goto, .. } = command;
@@ -99,6 +100,25 @@ impl<S: State> Live<S> {
             self.jump(shape, goto)?;
         }
         self.open(shape, session, Source::Input).await
+    }
+
+    /// Folds in what finished in a superstep that will not be closed: nothing that was shown as part
+    /// of the state may vanish. Where it does not fit together, the superstep is dropped.
+    pub(crate) fn keep_finished(&mut self, shape: &Shape<S>) {
+        let done = std::mem::take(&mut self.done);
+        let mut updates = Vec::new();
+        for command in done.into_iter().flatten() {
+            let child = command.child.map(|(name, head)| (name, head.uuid()));
+            self.run.children.extend(child);
+            updates.push(command.update);
+        }
+        if updates.is_empty() {
+            return;
+        }
+        let (state, dirty) = (self.state.clone(), self.dirty.clone());
+        if self.fold(shape, &mut updates).is_err() {
+            (self.state, self.dirty) = (state, dirty);
+        }
     }
 
     /// Goes where a run begins.
@@ -387,9 +407,14 @@ impl<S: State> Live<S> {
         checkpoint: Option<(CheckpointId, Option<CheckpointId>, Source)>,
     ) {
         let view = || StateView::new(self.state.clone(), shape.output.clone());
+        // The state belongs to the superstep that has ended, as the checkpoint's metadata say.
+        let superstep = self.run.superstep - 1;
+        let tell = |data| Event {
+            superstep,
+            ..session.event(None, data)
+        };
         if session.journal.wants(Mode::Values) {
-            let values = EventData::Values { state: view() };
-            self.untold.push(session.event(None, values));
+            self.untold.push(tell(EventData::Values { state: view() }));
         }
         if let Some((id, parent, source)) = checkpoint
             && session.journal.wants(Mode::Checkpoints)
@@ -402,7 +427,7 @@ impl<S: State> Live<S> {
                 next: tasks.map(|t| shape.topology.name(t.node)).collect(),
                 state: view(),
             };
-            self.untold.push(session.event(None, checkpoint));
+            self.untold.push(tell(checkpoint));
         }
     }
 

@@ -202,6 +202,12 @@ pub trait Node<S: State>: Send + Sync + 'static {
     fn inner(&self) -> Option<Arc<dyn crate::any::AnyGraphParts>> {
         None
     }
+
+    /// Whether the graph inside runs over its parent's state.
+    #[doc(hidden)]
+    fn shares(&self) -> bool {
+        false
+    }
 }
 
 /// A graph as a node, seen without its state's type.

@@ -3,10 +3,12 @@
 use crate::{
     CheckpointId, Error, FailureKind, Interrupt, Name, RunId, State, TaskId,
     checkpoint::{HistoryQuery, Loaded, Metadata, Note, NoteKind, Scope, Source, Store},
+    edit::Spot,
     graph::Shape,
     live::Live,
     run::Status,
     session::Session,
+    subgraph::owner,
     thread::outside,
     wire,
 };
@@ -79,7 +81,7 @@ pub struct TaskError {
 pub struct ChildView {
     /// Its namespace, for [`crate::Thread::subgraph`].
     pub namespace: String,
-    /// Its newest checkpoint, if it has one.
+    /// Its newest checkpoint in this task, or where it stood before; nothing if it has not begun.
     pub checkpoint: Option<CheckpointId>,
 }
 
@@ -87,16 +89,16 @@ pub struct ChildView {
 pub(crate) async fn read<S: State>(
     shape: &Shape<S>,
     store: &Store,
-    scope: Scope,
-    at: Option<CheckpointId>,
+    spot: Spot<Arc<S>>,
 ) -> Result<Option<Snapshot<S>>, Error> {
-    let session = outside(shape, store, scope, (RunId::fresh(), 0));
+    let at = spot.at;
+    let session = outside(shape, store, spot.scope, (RunId::fresh(), 0));
     let Some(loaded) = store.load(session.scope(), at).await? else {
         return Ok(None);
     };
     let (notes, parent) = (loaded.notes.clone(), loaded.parent);
     let (checkpoint, metadata) = (loaded.id, loaded.metadata.clone());
-    let mut live = Live::restore(shape, &session, None, loaded)?;
+    let mut live = Live::restore(shape, &session, spot.base, loaded)?;
     let mut tasks = views(shape, &session, &live, &notes)?;
     children(shape, store, &session, &live, &mut tasks).await?;
     if at.is_some() {
@@ -223,11 +225,14 @@ async fn children<S: State>(
                 limit: Some(1),
                 ..HistoryQuery::default()
             };
-            let newest = store.history(&child, &one).await?;
-            if let Some(entry) = newest.first() {
+            if let Some(entry) = store.history(&child, &one).await?.first() {
+                let newest = store.load(&child, Some(entry.id)).await?;
+                let its_own = newest.and_then(|l| owner(&l)) == Some(view.id);
+                // A persistent one that other tasks moved on stands where it stood at this point.
+                let stood = || live.run.children.get(&namespace).copied().map(Into::into);
                 view.child = Some(ChildView {
+                    checkpoint: its_own.then_some(entry.id).or_else(stood),
                     namespace,
-                    checkpoint: Some(entry.id),
                 });
                 break;
             }

@@ -282,25 +282,16 @@ impl<S: State> Start<S> {
             (Some(at), Some(head)) if at == head.id => None,
             (at, _) => at,
         };
-        let older =
-            match at {
-                None => None,
-                Some(at) => Some(load(session, Some(at)).await?.ok_or_else(|| {
-                    Error::UnknownCheckpoint {
-                        thread: session.scope().to_string(),
-                        checkpoint: at,
-                    }
-                })?),
-            };
+        let older = older(session, at).await?;
         match std::mem::replace(&mut self.ask, Ask::Continue) {
             Ask::Input(command) => {
-                let mut live = restore_at(shape, session, head, older)?;
+                let mut live = restore_at(shape, session, None, (head, older))?;
                 session.run.answers.lock().map(|mut a| a.clear()).ok();
                 live.input(shape, session, command).await?;
                 Ok(live)
             }
             Ask::Command(command) => {
-                let mut live = restore_at(shape, session, head, older)?;
+                let mut live = restore_at(shape, session, None, (head, older))?;
                 live.input(shape, session, command).await?;
                 Ok(live)
             }
@@ -327,7 +318,7 @@ impl<S: State> Start<S> {
         let notes = head.as_ref().ok_or_else(nothing)?.notes.clone();
         let branching = older.is_some();
         let asked = older.as_ref().map(|l| questions(&l.notes)).transpose()?;
-        let mut live = restore_at(shape, session, head, older)?;
+        let mut live = restore_at(shape, session, None, (head, older))?;
         if live.run.is_over() {
             return Err(nothing());
         }
@@ -396,12 +387,25 @@ pub(crate) async fn load(
     }
 }
 
+/// The named checkpoint, if one is named.
+pub(crate) async fn older(
+    session: &Session,
+    at: Option<CheckpointId>,
+) -> Result<Option<Loaded>, Error> {
+    let Some(at) = at else { return Ok(None) };
+    let loaded = load(session, Some(at)).await?;
+    loaded.map(Some).ok_or_else(|| Error::UnknownCheckpoint {
+        thread: session.scope().to_string(),
+        checkpoint: at,
+    })
+}
+
 /// The thread as it stands, or as it stood at an older checkpoint from which a branch will go.
 pub(crate) fn restore_at<S: State>(
     shape: &Shape<S>,
     session: &Session,
-    head: Option<Loaded>,
-    older: Option<Loaded>,
+    base: Option<Arc<S>>,
+    (head, older): (Option<Loaded>, Option<Loaded>),
 ) -> Result<Live<S>, Error> {
     let head_id = head.as_ref().map(|h| h.id);
     match (older, head) {
@@ -412,15 +416,15 @@ pub(crate) fn restore_at<S: State>(
                 notes: Vec::new(),
                 ..older
             };
-            let live = Live::restore(shape, session, None, older)?;
+            let live = Live::restore(shape, session, base, older)?;
             if let Some(head) = head_id {
                 session.journal.at(head);
             }
             session.journal.branch(Some(from));
             Ok(live)
         }
-        (None, Some(head)) => Live::restore(shape, session, None, head),
-        (None, None) => Ok(Live::new(Arc::default())),
+        (None, Some(head)) => Live::restore(shape, session, base, head),
+        (None, None) => Ok(base.map_or_else(|| Live::new(Arc::default()), Live::over)),
     }
 }
 

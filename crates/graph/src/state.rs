@@ -65,6 +65,10 @@ pub trait State: Clone + Default + Send + Sync + 'static {
     #[doc(hidden)]
     fn encode(&self, channel: usize, change: &Change) -> Result<Patch, serde_json::Error>;
 
+    /// How many items a list channel has; 0 for any other.
+    #[doc(hidden)]
+    fn length(&self, channel: usize) -> usize;
+
     /// Brings one stored piece of a channel back; pieces come oldest first.
     #[doc(hidden)]
     fn decode(

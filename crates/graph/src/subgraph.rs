@@ -5,15 +5,18 @@
 //! checkpoints is meant stands in the parent's checkpoint, so that time travel needs no search.
 
 use crate::{
-    CheckpointId, Command, Ctx, Error, Graph, Name, NodeError, State,
-    checkpoint::{Note, NoteKind, Scope},
+    CheckpointId, Command, Ctx, Error, Graph, Name, NodeError, RunId, State,
+    checkpoint::{HistoryQuery, Loaded, Note, NoteKind, Scope, Source, Store},
     drive::{End, drive, note_open},
+    edit::Spot,
     error::Kind,
     graph::Shape,
+    ids::TaskId,
     live::Live,
     node::{Call, Goto, Inner, IntoEach, IntoNode, Node, Reply},
     run::Saved,
     session::{Session, lock},
+    thread::outside,
     wire::FailureKind,
 };
 use serde::de::DeserializeOwned;
@@ -233,6 +236,9 @@ impl<S: State> Node<S> for Shared<S> {
     fn inner(&self) -> Option<Inner> {
         Some(self.0.0.clone())
     }
+    fn shares(&self) -> bool {
+        true
+    }
 }
 
 impl<S: State> IntoNode<S, AsNode<()>> for Shared<S> {
@@ -253,6 +259,9 @@ impl<S: State> Node<S> for SharedGoto<S> {
     }
     fn inner(&self) -> Option<Inner> {
         Some(self.0.0.clone())
+    }
+    fn shares(&self) -> bool {
+        true
     }
 }
 
@@ -342,10 +351,8 @@ impl<C: State> Child<'_, C> {
         let Some(head) = store.load(session.scope(), None).await? else {
             return Ok(Restored::Idle(fresh(base)));
         };
-        let owner =
-            serde_json::from_slice::<Saved>(&head.machine).map_or(None, |saved| saved.owner);
         let head_id = head.id;
-        if !self.persistent || owner == Some(self.ctx.task_id()) {
+        if !self.persistent || owner(&head) == Some(self.ctx.task_id()) {
             let mut live = Live::restore(self.shape, session, base, head)?;
             self.take_answers(&mut live, session).await?;
             return Ok(Restored::Running(Box::new(live)));
@@ -353,7 +360,10 @@ impl<C: State> Child<'_, C> {
         let stood = lock(&self.ctx.session.children)
             .get(&*session.scope().namespace)
             .copied();
-        let stood = stood.map(CheckpointId::from);
+        let stood = match stood.map(CheckpointId::from) {
+            Some(at) if is_update_of(store, session, &head, at).await? => Some(head_id),
+            stood => stood,
+        };
         let live = match stood {
             None => fresh(base),
             Some(at) if at == head_id => Box::new(Live::restore(self.shape, session, base, head)?),
@@ -421,6 +431,55 @@ impl<C: State> Child<'_, C> {
             End::Halted => Err(NodeError::halted()),
         }
     }
+}
+
+/// The parent's task that a subgraph's checkpoint belongs to.
+pub(crate) fn owner(loaded: &Loaded) -> Option<TaskId> {
+    let saved = serde_json::from_slice::<Saved>(&loaded.machine);
+    saved.ok()?.owner
+}
+
+/// Whether `head` is `at` but for what was written to it from outside.
+async fn is_update_of(
+    store: &Store,
+    session: &Session,
+    head: &Loaded,
+    at: CheckpointId,
+) -> Result<bool, Error> {
+    let (mut source, mut parent) = (head.metadata.source, head.parent);
+    while let (Source::Update, Some(before)) = (source, parent) {
+        if before == at {
+            return Ok(true);
+        }
+        let Some(loaded) = store.load(session.scope(), Some(before)).await? else {
+            break;
+        };
+        (source, parent) = (loaded.metadata.source, loaded.parent);
+    }
+    Ok(false)
+}
+
+/// The parent's state under a subgraph that shares it: as it is at the newest checkpoint that has
+/// the task.
+pub(crate) async fn state_under<S: State>(
+    shape: &Shape<S>,
+    store: &Store,
+    spot: Spot<Arc<S>>,
+    task: &str,
+) -> Result<Option<Arc<S>>, Error> {
+    let session = outside(shape, store, spot.scope, (RunId::fresh(), 0));
+    let all = HistoryQuery::default();
+    for entry in store.history(session.scope(), &all).await? {
+        let Some(loaded) = store.load(session.scope(), Some(entry.id)).await? else {
+            continue;
+        };
+        let live = Live::restore(shape, &session, spot.base.clone(), loaded)?;
+        let mut tasks = live.run.tasks.iter();
+        if tasks.any(|t| session.task(t.birth).to_string() == task) {
+            return Ok(Some(live.state));
+        }
+    }
+    Ok(None)
 }
 
 enum Restored<C: State> {

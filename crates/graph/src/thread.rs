@@ -2,16 +2,15 @@
 
 use crate::{
     CheckpointId, Command, Error, Graph, RunId, RunOptions, Snapshot, Start, State,
-    checkpoint::{Entry, HistoryQuery, Scope, Source, Store},
+    any::{AnyWrite, AsNode, Base},
+    checkpoint::{Entry, HistoryQuery, Scope, Store},
     control::Control,
+    edit::{self, Spot, Write},
     graph::Shape,
-    ids::Birth,
-    live::Live,
     name::Name,
-    run::{Status, Task},
     session::{RunShared, Session},
     snapshot,
-    start::{Ask, load, restore_at, to_answer},
+    start::{Ask, to_answer},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -85,7 +84,12 @@ impl<S: State> Thread<S> {
     /// [`Error::BadThread`], [`Error::Store`], [`Error::Corrupt`], [`Error::UnknownNode`].
     pub async fn snapshot(&self, at: Option<CheckpointId>) -> Result<Option<Snapshot<S>>, Error> {
         check_name(&self.name)?;
-        snapshot::read(&self.graph.0, &self.store, self.scope(), at).await
+        let spot = Spot {
+            scope: self.scope(),
+            at,
+            base: None,
+        };
+        snapshot::read(&self.graph.0, &self.store, spot).await
     }
 
     /// All checkpoints, newest first.
@@ -113,10 +117,9 @@ impl<S: State> Thread<S> {
         namespace: &str,
         at: Option<CheckpointId>,
     ) -> Result<Option<Snapshot<Value>>, Error> {
-        let inner = self.inner(namespace)?;
-        inner
-            .snapshot_json(self.store.clone(), self.scope_of(namespace), at)
-            .await
+        check_name(&self.name)?;
+        let (inner, spot) = self.inside(namespace, at).await?;
+        inner.snapshot_json(self.store.clone(), spot).await
     }
 
     /// Writes to the state of a subgraph, as [`Thread::update`] or [`Thread::update_as`].
@@ -129,23 +132,46 @@ impl<S: State> Thread<S> {
         update: Value,
         as_node: Option<String>,
     ) -> Result<CheckpointId, Error> {
-        let inner = self.inner(namespace)?;
-        let scope = self.scope_of(namespace);
-        inner
-            .update_json(self.store.clone(), scope, update, as_node)
-            .await
+        let (inner, spot) = self.inside(namespace, None).await?;
+        let write = match as_node {
+            None => AnyWrite::State(update),
+            Some(node) => AnyWrite::As(vec![AsNode::of(node, update)]),
+        };
+        inner.write_json(self.store.clone(), spot, write).await
     }
 
-    fn inner(&self, namespace: &str) -> Result<crate::node::Inner, Error> {
+    /// The graph that a namespace leads to, and the place of its checkpoints.
+    pub(crate) async fn inside(
+        &self,
+        namespace: &str,
+        at: Option<CheckpointId>,
+    ) -> Result<(crate::node::Inner, Spot<Base>), Error> {
         let mut inner: crate::node::Inner = self.graph.0.clone();
+        let mut spot = Spot {
+            scope: self.scope(),
+            at: None,
+            base: None,
+        };
         for level in namespace.split('|') {
             let node = level.split(':').next().unwrap_or(level);
-            inner = inner.child(node).ok_or_else(|| Error::UnknownNode {
+            let child = inner.child(node).ok_or_else(|| Error::UnknownNode {
                 graph: self.graph.0.name.clone(),
                 node: namespace.to_owned(),
             })?;
+            let scope = match &*spot.scope.namespace {
+                "" => self.scope_of(level),
+                outer => self.scope_of(&format!("{outer}|{level}")),
+            };
+            let base = inner.base(self.store.clone(), spot, level.to_owned());
+            spot = Spot {
+                base: base.await?,
+                scope,
+                at: None,
+            };
+            inner = child;
         }
-        Ok(inner)
+        spot.at = at;
+        Ok((inner, spot))
     }
 
     /// Goes back to a checkpoint: a new branch begins there, what came after stays as it is. Its
@@ -154,18 +180,32 @@ impl<S: State> Thread<S> {
     /// # Errors
     /// [`Error::UnknownCheckpoint`], or [`Error::Conflict`] while a run drives the thread.
     pub async fn fork(&self, at: CheckpointId) -> Result<CheckpointId, Error> {
-        self.write(Some(at), |mut live, shape, session, _| {
-            Box::pin(async move {
-                let id = CheckpointId::fresh();
-                live.run.renew(id.uuid());
-                live.reset_tasks();
-                live.run.superstep += 1;
-                live.save(shape, session, (id, Source::Fork), Vec::new())
-                    .await?;
-                Ok(id)
-            })
-        })
-        .await
+        self.write(Some(at), Write::Fork).await
+    }
+
+    /// [`Thread::fork`] and [`Thread::update`] in one step.
+    ///
+    /// # Errors
+    /// Those of both.
+    pub async fn fork_with(
+        &self,
+        at: CheckpointId,
+        update: S::Update,
+    ) -> Result<CheckpointId, Error> {
+        self.write(Some(at), Write::State(update)).await
+    }
+
+    /// [`Thread::update_all`] at a checkpoint: a new branch begins there.
+    ///
+    /// # Errors
+    /// As there, and [`Error::UnknownCheckpoint`].
+    pub async fn fork_as(
+        &self,
+        at: CheckpointId,
+        updates: impl IntoIterator<Item = (Name, Command<S>)>,
+    ) -> Result<CheckpointId, Error> {
+        let updates = updates.into_iter().collect();
+        self.write(Some(at), Write::As(updates)).await
     }
 
     /// Writes to the state; what is due or waiting stays so, and what finished siblings wrote too.
@@ -173,19 +213,13 @@ impl<S: State> Thread<S> {
     /// # Errors
     /// [`Error::Conflict`] while a run drives the thread; [`Error::Refused`].
     pub async fn update(&self, update: S::Update) -> Result<CheckpointId, Error> {
-        update_scope(
-            &self.graph.0,
-            &self.store,
-            self.scope(),
-            Command::update(update),
-            None,
-        )
-        .await
+        self.write(None, Write::State(update)).await
     }
 
-    /// Writes to the state as if `node` had just run alone and returned the update: its routing
-    /// decides what is due. [`crate::START`] writes as an input does, [`crate::END`] leaves nothing
-    /// due. For a node with commands it takes the `Command` that the node might have returned.
+    /// Writes to the state as if `node` had just run and returned the update: its routing decides
+    /// what is due. What has finished in the open superstep counts, with its routing; what has not
+    /// is due no more. [`crate::START`] writes as an input does, [`crate::END`] leaves nothing due.
+    /// For a node with commands it takes the `Command` that the node might have returned.
     ///
     /// # Errors
     /// [`Error::UnknownNode`], and those of [`Thread::update`] and of the node's routing.
@@ -194,23 +228,33 @@ impl<S: State> Thread<S> {
         node: impl Into<Name>,
         update: impl Into<Command<S>>,
     ) -> Result<CheckpointId, Error> {
-        let (node, update) = (Some(node.into()), update.into());
-        update_scope(&self.graph.0, &self.store, self.scope(), update, node).await
+        let update = (node.into(), update.into());
+        self.write(None, Write::As(vec![update])).await
     }
 
     /// Writes to the state as if these nodes had run together in one superstep.
     ///
     /// # Errors
-    /// As [`Thread::update_as`], and [`Error::TwoWriters`].
+    /// As [`Thread::update_as`]; [`Error::TwoWriters`]; [`Error::EmptyCommand`] for no nodes.
     pub async fn update_all(
         &self,
         updates: impl IntoIterator<Item = (Name, Command<S>)>,
     ) -> Result<CheckpointId, Error> {
-        let updates: Vec<_> = updates.into_iter().collect();
-        self.write(None, |live, shape, session, _| {
-            Box::pin(write_as(live, shape, session, updates))
-        })
-        .await
+        let updates = updates.into_iter().collect();
+        self.write(None, Write::As(updates)).await
+    }
+
+    async fn write(
+        &self,
+        at: Option<CheckpointId>,
+        write: Write<S>,
+    ) -> Result<CheckpointId, Error> {
+        let spot = Spot {
+            scope: self.scope(),
+            at,
+            base: None,
+        };
+        edit::write(&self.graph.0, &self.store, spot, write).await
     }
 
     fn scope(&self) -> Scope {
@@ -223,53 +267,6 @@ impl<S: State> Thread<S> {
             namespace: namespace.into(),
         }
     }
-
-    async fn write<T>(
-        &self,
-        at: Option<CheckpointId>,
-        work: impl for<'a> FnOnce(
-            Live<S>,
-            &'a Shape<S>,
-            &'a Session,
-            Vec<crate::checkpoint::Note>,
-        ) -> futures::future::BoxFuture<'a, Result<T, Error>>,
-    ) -> Result<T, Error> {
-        write(&self.graph.0, &self.store, (self.scope(), at), work).await
-    }
-}
-
-/// Takes the thread, loads it, and lets `work` write to it.
-async fn write<S: State, T>(
-    shape: &Shape<S>,
-    store: &Store,
-    (scope, at): (Scope, Option<CheckpointId>),
-    work: impl for<'a> FnOnce(
-        Live<S>,
-        &'a Shape<S>,
-        &'a Session,
-        Vec<crate::checkpoint::Note>,
-    ) -> futures::future::BoxFuture<'a, Result<T, Error>>,
-) -> Result<T, Error> {
-    check_name(&scope.thread)?;
-    let run = RunId::fresh();
-    let lease = store.lease(&scope.thread, run).await?;
-    let session = outside(shape, store, scope, (run, lease.epoch));
-    let head = load(&session, None).await?;
-    let older = match at {
-        None => None,
-        Some(at) => {
-            let unknown = || Error::UnknownCheckpoint {
-                thread: session.scope().to_string(),
-                checkpoint: at,
-            };
-            Some(load(&session, Some(at)).await?.ok_or_else(unknown)?)
-        }
-    };
-    let notes = head.as_ref().map(|h| h.notes.clone()).unwrap_or_default();
-    let live = restore_at(shape, &session, head, older)?;
-    let written = work(live, shape, &session, notes).await;
-    drop(lease);
-    written
 }
 
 /// A session for looking at a thread or writing to it, without a run.
@@ -299,100 +296,4 @@ pub(crate) fn outside<S: State>(
         String::new(),
         halt,
     )
-}
-
-/// [`Thread::update`] and [`Thread::update_as`], for the graph itself or a subgraph.
-pub(crate) async fn update_scope<S: State>(
-    shape: &Shape<S>,
-    store: &Store,
-    scope: Scope,
-    update: Command<S>,
-    as_node: Option<Name>,
-) -> Result<CheckpointId, Error> {
-    write(
-        shape,
-        store,
-        (scope, None),
-        |mut live, shape, session, notes| {
-            Box::pin(async move {
-                if let Some(node) = as_node {
-                    return write_as(live, shape, session, vec![(node, update)]).await;
-                }
-                live.apply(shape, update.update)?;
-                let id = CheckpointId::fresh();
-                live.run.superstep += 1;
-                live.save(shape, session, (id, Source::Update), notes)
-                    .await?;
-                Ok(id)
-            })
-        },
-    )
-    .await
-}
-
-async fn write_as<S: State>(
-    mut live: Live<S>,
-    shape: &Shape<S>,
-    session: &Session,
-    updates: Vec<(Name, Command<S>)>,
-) -> Result<CheckpointId, Error> {
-    let special = updates
-        .iter()
-        .find(|(n, _)| n == crate::START || n == crate::END);
-    if let (Some((name, _)), 1) = (special, updates.len()) {
-        let ends = name == crate::END;
-        if let Some((_, command)) = updates.into_iter().next() {
-            live.written_outside(shape, session, command.update, !ends)
-                .await?;
-        }
-    } else {
-        let mut tasks = Vec::new();
-        let mut done = Vec::new();
-        for ((name, update), index) in updates.into_iter().zip(0..) {
-            let node = shape
-                .topology
-                .find(&name)
-                .ok_or_else(|| Error::UnknownNode {
-                    graph: shape.name.clone(),
-                    node: name.to_string(),
-                })?;
-            tasks.push(Task {
-                node,
-                birth: Birth {
-                    at: uuid::Uuid::nil(),
-                    index,
-                },
-                payload: None,
-                timeout: None,
-                status: Status::Done,
-                failed: None,
-            });
-            done.push(Some(update));
-        }
-        live.run.tasks = tasks;
-        live.done = done;
-        live.commit(shape, session, Source::Update).await?;
-    }
-    session
-        .journal
-        .head()
-        .ok_or_else(|| Error::NothingToResume(session.scope().to_string()))
-}
-
-impl<S: State> Live<S> {
-    /// Writes as an input does, or leaves nothing due.
-    async fn written_outside(
-        &mut self,
-        shape: &Shape<S>,
-        session: &Session,
-        update: S::Update,
-        enters: bool,
-    ) -> Result<(), Error> {
-        self.run.clear();
-        self.apply(shape, update)?;
-        if enters {
-            self.enter(shape)?;
-        }
-        self.open(shape, session, Source::Update).await
-    }
 }

@@ -41,8 +41,8 @@ impl<S: State> Live<S> {
             node,
         })?;
         live.reset_tasks();
-        live.decode(&loaded, &corrupt)?;
         live.changed_before(changes);
+        live.decode(&loaded, &corrupt)?;
         session.journal.at(loaded.id);
         live.recall(shape, session, &loaded.notes, &corrupt)?;
         Ok(live)
@@ -73,10 +73,12 @@ impl<S: State> Live<S> {
         Ok(())
     }
 
+    /// In a subgraph over its parent's state: what it has changed of it so far. New items come after
+    /// those that the parent has now, which may be more than it had then.
     fn changed_before(&mut self, changes: BTreeMap<String, Change>) {
         for (name, change) in changes {
             if let Some(channel) = crate::state::find::<S>(&name) {
-                self.total[channel] = change;
+                self.total[channel] = change.after(self.state.length(channel));
             }
         }
     }
@@ -121,7 +123,10 @@ impl<S: State> Live<S> {
                     let json = serde_json::from_str(&note.json).map_err(bad)?;
                     memos.insert((note.task, note.key.clone()), json);
                 }
-                NoteKind::Retry => self.tried[i] = serde_json::from_str(&note.json).map_err(bad)?,
+                NoteKind::Retry => {
+                    self.tried[i] = serde_json::from_str(&note.json).map_err(bad)?;
+                    self.run.tasks[i].status = Status::Due;
+                }
                 NoteKind::Failure => {
                     let failure: wire::Failure = serde_json::from_str(&note.json).map_err(bad)?;
                     self.failed(shape, i, failure);

@@ -55,6 +55,15 @@ impl Change {
         }
     }
 
+    /// The same change of a list that has `length` items before it.
+    pub(crate) fn after(self, length: usize) -> Change {
+        match self {
+            Change::Appended(_) => Change::Appended(length),
+            Change::Edited { at, .. } => Change::Edited { at, from: length },
+            other => other,
+        }
+    }
+
     fn parts(self) -> (Vec<usize>, usize) {
         match self {
             Change::Appended(from) => (Vec::new(), from),

@@ -303,6 +303,16 @@ pub fn encode_list<L: List>(list: &L, change: &Change) -> Result<Patch, serde_js
     Ok(Patch { kind, json })
 }
 
+/// Only lists have a length.
+pub fn length<T>(_: &T) -> usize {
+    0
+}
+
+/// The number of items.
+pub fn length_list<L: List>(list: &L) -> usize {
+    list.items().len()
+}
+
 /// Brings a whole value back. A piece of another kind is an error: the type of the channel changed.
 pub fn decode<T: DeserializeOwned>(
     slot: &mut T,

@@ -1,0 +1,819 @@
+//! Graphs inside graphs: what they start from, what they hand back, where they go on.
+
+use paraph_graph::*;
+use serde_json::json;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+#[derive(State, Clone, Default, Debug, PartialEq)]
+struct Outer {
+    turn: u32,
+    #[reduce(append)]
+    log: Vec<String>,
+    total: u32,
+}
+
+#[derive(State, Clone, Default, Debug, PartialEq)]
+struct Inner {
+    word: String,
+    count: u32,
+    #[reduce(append)]
+    seen: Vec<String>,
+}
+
+type Count = Arc<AtomicU32>;
+
+fn count() -> Count {
+    Count::default()
+}
+
+fn hit(count: &Count) -> u32 {
+    count.fetch_add(1, Ordering::SeqCst) + 1
+}
+
+fn hits(count: &Count) -> u32 {
+    count.load(Ordering::SeqCst)
+}
+
+fn log(line: impl Into<String>) -> Update<Outer> {
+    Outer::update().log([line.into()])
+}
+
+fn seen(line: impl Into<String>) -> Update<Inner> {
+    Inner::update().seen([line.into()])
+}
+
+/// Counts how often it was called in one state, and remembers each word.
+fn counting() -> Graph<Inner> {
+    Graph::<Inner>::new("counting")
+        .node("count", async |i: &Inner, _: &Ctx| {
+            Ok(seen(i.word.clone()).count(i.count + 1))
+        })
+        .start("count")
+        .end("count")
+        .build()
+        .unwrap()
+}
+
+/// A parent that calls `child` once per run and logs what it had seen.
+fn calling(child: &Graph<Inner>, persistent: bool) -> Graph<Outer> {
+    let node = child.mapped(
+        |o: &Outer| Inner::update().word(format!("turn {}", o.turn)),
+        |i: Inner| log(i.seen.join(" + ")).total(i.count),
+    );
+    let graph = Graph::<Outer>::new("calling");
+    let graph = if persistent {
+        graph.node("child", node.persistent())
+    } else {
+        graph.node("child", node)
+    };
+    graph.start("child").end("child").build().unwrap()
+}
+
+// 39.
+#[tokio::test]
+async fn a_subgraph_over_the_same_state_sees_it_all_and_hands_back_only_its_own_changes() {
+    let inner = Graph::<Outer>::new("inner")
+        .node("s1", async |o: &Outer, _: &Ctx| {
+            Ok(log(format!("s1 saw {}", o.log.join(","))))
+        })
+        .node("s2", async |o: &Outer, _: &Ctx| {
+            Ok(log(format!("s2 saw {}", o.log.len())))
+        })
+        .start("s1")
+        .edge("s1", "s2")
+        .end("s2")
+        .build()
+        .unwrap();
+    let graph = Graph::<Outer>::new("outer")
+        .node("sub", inner.shared())
+        .node("after", async |_: &Outer, _: &Ctx| Ok(log("after")))
+        .start("sub")
+        .edge("sub", "after")
+        .end("after")
+        .build()
+        .unwrap();
+    let expected = ["i", "s1 saw i", "s2 saw 2", "after"];
+    assert_eq!(graph.invoke(log("i")).await.unwrap().log, expected);
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    let state = thread.run(log("i")).await.unwrap().done().unwrap();
+    assert_eq!(state.log, expected);
+}
+
+// 39.
+#[tokio::test]
+async fn a_subgraph_over_another_state_is_mapped_in_and_out() {
+    let graph = calling(&counting(), false);
+    let state = graph.invoke(Outer::update().turn(3)).await.unwrap();
+    assert_eq!(
+        state,
+        Outer {
+            turn: 3,
+            log: vec!["turn 3".to_owned()],
+            total: 1
+        }
+    );
+}
+
+// 40.
+#[tokio::test]
+async fn a_plain_subgraph_starts_anew_in_each_run_and_a_persistent_one_goes_on_per_thread() {
+    let store = MemoryStore::shared();
+    let run = async |graph: &Graph<Outer>, thread: &str, turn: u32| {
+        let thread = graph.thread(&store, thread);
+        let input = Outer::update().turn(turn).replace_log(Vec::new());
+        thread.run(input).await.unwrap().done().unwrap().log
+    };
+    let plain = calling(&counting(), false);
+    assert_eq!(run(&plain, "plain", 1).await, ["turn 1"]);
+    assert_eq!(run(&plain, "plain", 2).await, ["turn 2"]);
+
+    let persistent = calling(&counting(), true);
+    assert_eq!(run(&persistent, "p", 1).await, ["turn 1"]);
+    assert_eq!(run(&persistent, "p", 2).await, ["turn 1 + turn 2"]);
+    assert_eq!(run(&persistent, "other", 3).await, ["turn 3"]);
+    assert_eq!(run(&persistent, "p", 4).await, ["turn 1 + turn 2 + turn 4"]);
+}
+
+// 40.
+#[tokio::test]
+async fn without_a_store_a_persistent_subgraph_starts_anew() {
+    let graph = calling(&counting(), true);
+    for turn in 1..3 {
+        let state = graph.invoke(Outer::update().turn(turn)).await.unwrap();
+        assert_eq!(state.log, [format!("turn {turn}")]);
+    }
+}
+
+// 40.
+#[tokio::test]
+async fn two_persistent_nodes_of_one_graph_have_states_of_their_own() {
+    let child = counting();
+    let node = |name: &'static str| {
+        child
+            .mapped(
+                move |_: &Outer| Inner::update().word(name),
+                |i: Inner| log(format!("{} {}", i.seen[0], i.count)),
+            )
+            .persistent()
+    };
+    let graph = Graph::<Outer>::new("two")
+        .node("a", node("a"))
+        .node("b", node("b"))
+        .start_branch(
+            |o: &Outer| {
+                if o.turn == 1 {
+                    vec!["a"]
+                } else {
+                    vec!["a", "b"]
+                }
+            },
+            ["a", "b"],
+        )
+        .end(["a", "b"])
+        .build()
+        .unwrap();
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    thread.run(Outer::update().turn(1)).await.unwrap();
+    let state = thread.run(Outer::update().turn(2)).await.unwrap();
+    assert_eq!(state.state().log, ["a 1", "a 2", "b 1"]);
+}
+
+// 40. A persistent subgraph is one line of states; two calls at once would tear it.
+#[tokio::test]
+async fn a_persistent_subgraph_that_is_sent_to_twice_in_one_superstep_conflicts() {
+    const CHILD: Each<String> = Each::new("child");
+    let slow = Graph::<Inner>::new("slow")
+        .node("n", async |_: &Inner, _: &Ctx| {
+            tokio::task::yield_now().await;
+            Ok(seen("n"))
+        })
+        .start("n")
+        .end("n")
+        .build()
+        .unwrap();
+    let graph = Graph::<Outer>::new("g")
+        .node("split", async |_: &Outer, _: &Ctx| Ok(Outer::update()))
+        .each(
+            CHILD,
+            slow.mapped_each(
+                |word: String, _: &Outer| Inner::update().word(word),
+                |i: Inner| log(i.word),
+            )
+            .persistent(),
+        )
+        .start("split")
+        .branch(
+            "split",
+            |o| CHILD.send_all((0..o.turn).map(|i| i.to_string())),
+            CHILD,
+        )
+        .end(CHILD)
+        .build()
+        .unwrap();
+    let store = MemoryStore::shared();
+    let one = graph.thread(&store, "one").run(Outer::update().turn(1));
+    assert_eq!(one.await.unwrap().done().unwrap().log, ["0"]);
+    let two = graph.thread(&store, "two").run(Outer::update().turn(2));
+    let error = two.await.unwrap_err();
+    assert!(matches!(error, Error::Conflict { .. }), "{error}");
+}
+
+// 41.
+#[tokio::test]
+async fn a_subgraph_in_a_loop_starts_anew_each_time_and_a_persistent_one_goes_on() {
+    for (persistent, expected) in [(false, ["1", "1", "1"]), (true, ["1", "2", "3"])] {
+        let node = counting().mapped(
+            |_: &Outer| Inner::update(),
+            |i: Inner| log(i.count.to_string()),
+        );
+        let graph = Graph::<Outer>::new("loop");
+        let graph = if persistent {
+            graph.node("child", node.persistent())
+        } else {
+            graph.node("child", node)
+        };
+        let graph = graph
+            .start("child")
+            .branch(
+                "child",
+                |o| if o.log.len() < 3 { "child" } else { END },
+                ["child", END],
+            )
+            .build()
+            .unwrap();
+        let thread = graph.thread(&MemoryStore::shared(), "t");
+        let state = thread.run(Outer::update()).await.unwrap();
+        assert_eq!(state.state().log, expected, "persistent: {persistent}");
+    }
+}
+
+fn asking(runs: Count) -> Graph<Inner> {
+    Graph::<Inner>::new("asking")
+        .node(
+            "first",
+            with(runs.clone(), async |runs: &Count, _: &Inner, _: &Ctx| {
+                hit(runs);
+                Ok(seen("first"))
+            }),
+        )
+        .node("ask", async |i: &Inner, ctx: &Ctx| {
+            let answer: String = ctx.interrupt("ask", format!("{}?", i.word))?;
+            Ok(seen(answer))
+        })
+        .start("first")
+        .edge("first", "ask")
+        .end("ask")
+        .build()
+        .unwrap()
+}
+
+// 41.
+#[tokio::test]
+async fn two_calls_in_one_node_are_two_subgraphs_and_a_finished_one_is_not_run_again() {
+    let (first, second) = (count(), count());
+    let graphs = (asking(first.clone()), asking(second.clone()));
+    let graph = Graph::<Outer>::new("outer")
+        .node(
+            "both",
+            with(
+                graphs,
+                async |(a, b): &(Graph<Inner>, Graph<Inner>), _: &Outer, ctx: &Ctx| {
+                    let a = ctx.call("sub", a, Inner::update().word("a")).await?;
+                    let b = ctx.call("sub", b, Inner::update().word("b")).await?;
+                    Ok(log(a.seen.join(" ")).log([b.seen.join(" ")]))
+                },
+            ),
+        )
+        .start("both")
+        .end("both")
+        .build()
+        .unwrap();
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    let paused = thread.run(Outer::update()).await.unwrap();
+    assert_eq!(paused.interrupts()[0].question, json!("a?"));
+    let paused = thread
+        .answer(&paused.interrupts()[0].id, "yes")
+        .await
+        .unwrap();
+    assert_eq!(paused.interrupts()[0].question, json!("b?"));
+    let done = thread
+        .answer(&paused.interrupts()[0].id, "no")
+        .await
+        .unwrap();
+    assert_eq!(done.done().unwrap().log, ["first yes", "first no"]);
+    assert_eq!((hits(&first), hits(&second)), (1, 1));
+}
+
+fn outer_of(child: &Graph<Inner>) -> Graph<Outer> {
+    Graph::<Outer>::new("outer")
+        .node(
+            "child",
+            child.mapped(
+                |o: &Outer| Inner::update().word(format!("turn {}", o.turn)),
+                |i: Inner| log(i.seen.join(" ")),
+            ),
+        )
+        .start("child")
+        .end("child")
+        .build()
+        .unwrap()
+}
+
+// 42.
+#[tokio::test]
+async fn a_paused_subgraph_can_be_read_and_written_by_the_namespace_of_its_task() {
+    let graph = outer_of(&asking(count()));
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    let paused = thread.run(Outer::update().turn(1)).await.unwrap();
+    let snapshot = thread.snapshot(None).await.unwrap().unwrap();
+    let child = snapshot.tasks[0].child.clone().unwrap();
+    assert_eq!(child.namespace, format!("child:{}", snapshot.tasks[0].id));
+    assert_eq!(paused.interrupts()[0].namespace, child.namespace);
+
+    let inner = thread
+        .subgraph(&child.namespace, None)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(Some(inner.checkpoint), child.checkpoint);
+    assert_eq!(inner.next, ["ask"]);
+    assert_eq!(
+        *inner.state,
+        json!({"word": "turn 1", "count": 0, "seen": ["first"]})
+    );
+    assert_eq!(inner.interrupts, paused.interrupts());
+
+    let update = json!({"seen": ["by hand"]});
+    thread
+        .update_subgraph(&child.namespace, update, None)
+        .await
+        .unwrap();
+    let open = thread.snapshot(None).await.unwrap().unwrap().interrupts;
+    assert_eq!(open, paused.interrupts());
+    let done = thread.answer(&open[0].id, "yes").await.unwrap();
+    assert_eq!(done.done().unwrap().log, ["first by hand yes"]);
+}
+
+// 42. The subgraph is written to as its asking node: the question is gone, the parent goes on.
+#[tokio::test]
+async fn writing_to_a_paused_subgraph_as_its_asking_node_lets_the_parent_go_on() {
+    let graph = outer_of(&asking(count()));
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    thread.run(Outer::update().turn(1)).await.unwrap();
+    let snapshot = thread.snapshot(None).await.unwrap().unwrap();
+    let namespace = snapshot.tasks[0].child.clone().unwrap().namespace;
+    let (update, node) = (json!({"seen": ["instead"]}), Some("ask".to_owned()));
+    thread
+        .update_subgraph(&namespace, update, node)
+        .await
+        .unwrap();
+
+    let snapshot = thread.snapshot(None).await.unwrap().unwrap();
+    assert_eq!(
+        (snapshot.interrupts, snapshot.next),
+        (vec![], vec!["child".into()])
+    );
+    let done = thread.resume().await.unwrap();
+    assert_eq!(done.done().unwrap().log, ["first instead"]);
+}
+
+// 42.
+#[tokio::test]
+async fn a_namespace_that_leads_nowhere_is_an_error() {
+    let graph = outer_of(&counting());
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    thread.run(Outer::update()).await.unwrap();
+    let error = thread.subgraph("chidl:1", None).await.unwrap_err();
+    assert_eq!(error.to_string(), "the graph `outer` has no node `chidl:1`");
+    assert!(thread.subgraph("child:1", None).await.unwrap().is_none());
+}
+
+// 42.
+#[tokio::test]
+async fn a_paused_subgraph_over_the_same_state_shows_the_whole_of_it() {
+    let inner = Graph::<Outer>::new("inner")
+        .node("s1", async |_: &Outer, _: &Ctx| Ok(log("s1")))
+        .node("ask", async |_: &Outer, ctx: &Ctx| {
+            Ok(log(ctx.interrupt::<String>("ask", "?")?))
+        })
+        .start("s1")
+        .edge("s1", "ask")
+        .end("ask")
+        .build()
+        .unwrap();
+    let graph = Graph::<Outer>::new("outer")
+        .node("sub", inner.shared())
+        .start("sub")
+        .end("sub")
+        .build()
+        .unwrap();
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    thread.run(log("i").turn(7)).await.unwrap();
+    let snapshot = thread.snapshot(None).await.unwrap().unwrap();
+    let namespace = snapshot.tasks[0].child.clone().unwrap().namespace;
+    let inner = thread.subgraph(&namespace, None).await.unwrap().unwrap();
+    assert_eq!(
+        *inner.state,
+        json!({"turn": 7, "log": ["i", "s1"], "total": 0})
+    );
+
+    // The parent is written to meanwhile: the subgraph sees it and does not hand it back again.
+    thread.update(log("by hand")).await.unwrap();
+    let done = thread
+        .answer(&snapshot.interrupts[0].id, "yes")
+        .await
+        .unwrap();
+    let mut log = done.done().unwrap().log;
+    log.sort();
+    assert_eq!(log, ["by hand", "i", "s1", "yes"]);
+}
+
+// 43.
+#[tokio::test]
+async fn a_subgraph_is_saved_when_its_parent_is() {
+    let saved = async |durability: Durability| {
+        let store = MemoryStore::shared();
+        let graph = outer_of(&counting());
+        let thread = graph.thread(&store, "t");
+        thread
+            .run(Outer::update())
+            .durability(durability)
+            .await
+            .unwrap();
+        let entries = thread.history().await.unwrap();
+        let mut children = 0;
+        for entry in &entries {
+            let snapshot = thread.snapshot(Some(entry.id)).await.unwrap().unwrap();
+            for child in snapshot.tasks.into_iter().filter_map(|t| t.child) {
+                let scope = Scope {
+                    thread: "t".into(),
+                    namespace: child.namespace.into(),
+                };
+                children += store
+                    .history(&scope, &HistoryQuery::default())
+                    .await
+                    .unwrap()
+                    .len();
+            }
+        }
+        (entries.len(), children)
+    };
+    assert_eq!(saved(Durability::Sync).await, (2, 2));
+    assert_eq!(saved(Durability::Async).await, (2, 2));
+    assert_eq!(saved(Durability::Exit).await, (1, 0));
+}
+
+// 44.
+#[tokio::test]
+async fn after_a_failure_in_a_subgraph_it_goes_on_at_the_failed_node_and_siblings_are_kept() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let (fine, bad, sibling) = (count(), count(), count());
+        let child = Graph::<Inner>::new("child")
+            .node(
+                "fine",
+                with(fine.clone(), async |n: &Count, _: &Inner, _: &Ctx| {
+                    hit(n);
+                    Ok(seen("fine"))
+                }),
+            )
+            .node(
+                "bad",
+                with(bad.clone(), async |n: &Count, _: &Inner, _: &Ctx| {
+                    if hit(n) == 1 {
+                        return Err(NodeError::msg("broken"));
+                    }
+                    Ok(seen("mended"))
+                }),
+            )
+            .start("fine")
+            .edge("fine", "bad")
+            .end("bad")
+            .build()
+            .unwrap();
+        let graph = Graph::<Outer>::new("outer")
+            .node(
+                "sibling",
+                with(sibling.clone(), async |n: &Count, _: &Outer, _: &Ctx| {
+                    hit(n);
+                    Ok(log("sibling"))
+                }),
+            )
+            .node(
+                "child",
+                child.mapped(
+                    |_: &Outer| Inner::update(),
+                    |i: Inner| log(i.seen.join(" ")),
+                ),
+            )
+            .start(["sibling", "child"])
+            .end(["sibling", "child"])
+            .build()
+            .unwrap();
+        let thread = graph.thread(&MemoryStore::shared(), "t");
+        let error = thread
+            .run(Outer::update())
+            .durability(durability)
+            .await
+            .unwrap_err();
+        assert_eq!(error.to_string(), "node `bad` failed: broken");
+        let snapshot = thread.snapshot(None).await.unwrap().unwrap();
+        assert_eq!(snapshot.state.log, ["sibling"]);
+        assert_eq!(snapshot.next, ["child"]);
+        assert_eq!(
+            snapshot.tasks[1].error.as_ref().unwrap().message,
+            "node `bad` failed: broken"
+        );
+        let done = thread.resume().durability(durability).await.unwrap();
+        assert_eq!(done.done().unwrap().log, ["sibling", "fine mended"]);
+        assert_eq!(
+            (hits(&fine), hits(&bad), hits(&sibling)),
+            (1, 2, 1),
+            "{durability:?}"
+        );
+    }
+}
+
+// 44. A retry of a node that is a graph goes on inside it as well.
+#[tokio::test(start_paused = true)]
+async fn a_retried_subgraph_goes_on_at_the_failed_node() {
+    let (fine, bad) = (count(), count());
+    let child = Graph::<Inner>::new("child")
+        .node(
+            "fine",
+            with(fine.clone(), async |n: &Count, _: &Inner, _: &Ctx| {
+                hit(n);
+                Ok(seen("fine"))
+            }),
+        )
+        .node(
+            "bad",
+            with(
+                bad.clone(),
+                async |n: &Count, _: &Inner, _: &Ctx| match hit(n) {
+                    1 => Err(NodeError::msg("broken")),
+                    _ => Ok(seen("mended")),
+                },
+            ),
+        )
+        .start("fine")
+        .edge("fine", "bad")
+        .end("bad")
+        .build()
+        .unwrap();
+    let graph = Graph::<Outer>::new("outer")
+        .node(
+            "child",
+            child.mapped(
+                |_: &Outer| Inner::update(),
+                |i: Inner| log(i.seen.join(" ")),
+            ),
+        )
+        .policy(
+            "child",
+            Policy {
+                attempts: 2,
+                ..Policy::default()
+            },
+        )
+        .start("child")
+        .end("child")
+        .build()
+        .unwrap();
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    let done = thread.run(Outer::update()).await.unwrap();
+    assert_eq!(done.done().unwrap().log, ["fine mended"]);
+    assert_eq!((hits(&fine), hits(&bad)), (1, 2));
+}
+
+// 44. A limit that was reached inside is not a failure that another attempt could mend.
+#[tokio::test(start_paused = true)]
+async fn the_recursion_limit_inside_a_subgraph_ends_the_run_and_is_not_retried() {
+    let child = Graph::<Inner>::new("child")
+        .node("again", async |i: &Inner, _: &Ctx| {
+            Ok(Inner::update().count(i.count + 1))
+        })
+        .start("again")
+        .branch(
+            "again",
+            |i: &Inner| if i.count < 5 { "again" } else { END },
+            ["again", END],
+        )
+        .build()
+        .unwrap();
+    let graph = Graph::<Outer>::new("outer")
+        .node(
+            "child",
+            child.mapped(
+                |_: &Outer| Inner::update(),
+                |i: Inner| Outer::update().total(i.count),
+            ),
+        )
+        .policy(
+            "child",
+            Policy {
+                attempts: 3,
+                ..Policy::default()
+            },
+        )
+        .start("child")
+        .end("child")
+        .build()
+        .unwrap();
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    let error = thread.run(Outer::update()).limit(3).await.unwrap_err();
+    assert!(matches!(error, Error::RecursionLimit(3)), "{error}");
+    let done = thread.resume().limit(3).await.unwrap();
+    assert_eq!(done.done().unwrap().total, 5);
+}
+
+// 57.
+#[tokio::test]
+async fn a_persistent_subgraph_that_finished_asks_anew_when_it_is_called_again() {
+    let runs = count();
+    let graph = calling(&asking(runs.clone()), true);
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    let mut ids = Vec::new();
+    for turn in 1..=2 {
+        let paused = thread.run(Outer::update().turn(turn)).await.unwrap();
+        let open = paused.interrupts();
+        assert_eq!(open[0].question, json!(format!("turn {turn}?")));
+        ids.push(open[0].id.clone());
+        let done = thread
+            .answer(&open[0].id, format!("answer {turn}"))
+            .await
+            .unwrap();
+        done.done().unwrap();
+    }
+    assert_ne!(ids[0], ids[1]);
+    let state = thread.snapshot(None).await.unwrap().unwrap().state;
+    assert_eq!(
+        state.log,
+        ["first + answer 1", "first + answer 1 + first + answer 2"]
+    );
+    assert_eq!(hits(&runs), 2);
+}
+
+// 63.
+#[tokio::test]
+async fn going_back_in_time_brings_a_persistent_subgraph_to_where_it_stood_then() {
+    let graph = calling(&counting(), true);
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    for turn in 1..=3 {
+        thread.run(Outer::update().turn(turn)).await.unwrap();
+    }
+    let history = thread.history().await.unwrap();
+    let after_one = history.iter().rev().nth(1).unwrap().id;
+    let again = thread
+        .run(Outer::update().turn(9))
+        .at(after_one)
+        .await
+        .unwrap();
+    assert_eq!(again.state().log, ["turn 1", "turn 1 + turn 9"]);
+    // And the branch goes on from itself.
+    let more = thread.run(Outer::update().turn(10)).await.unwrap();
+    assert_eq!(more.state().log[2], "turn 1 + turn 9 + turn 10");
+    // Back before the first call of all.
+    let input = history.last().unwrap().id;
+    let anew = thread.resume().at(input).await.unwrap();
+    assert_eq!(anew.done().unwrap().log, ["turn 1"]);
+    // The old end is still what it was, and so is the way on from there.
+    let old_end = history[0].id;
+    let old = thread
+        .run(Outer::update().turn(4))
+        .at(old_end)
+        .await
+        .unwrap();
+    assert_eq!(old.state().log[3], "turn 1 + turn 2 + turn 3 + turn 4");
+}
+
+// 63.
+#[tokio::test]
+async fn a_subgraph_three_levels_deep_goes_back_in_time_with_its_parents() {
+    let middle = Graph::<Inner>::new("middle")
+        .node(
+            "deep",
+            counting()
+                .mapped(
+                    |i: &Inner| Inner::update().word(i.word.clone()),
+                    |i: Inner| seen(format!("{}={}", i.word, i.count)).count(i.count),
+                )
+                .persistent(),
+        )
+        .start("deep")
+        .end("deep")
+        .build()
+        .unwrap();
+    let graph = calling(&middle, true);
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    for turn in 1..=2 {
+        thread.run(Outer::update().turn(turn)).await.unwrap();
+    }
+    let state = thread.snapshot(None).await.unwrap().unwrap().state;
+    assert_eq!(state.log, ["turn 1=1", "turn 1=1 + turn 2=2"]);
+    let history = thread.history().await.unwrap();
+    let second_input = history[1].id;
+    let again = thread.resume().at(second_input).await.unwrap();
+    assert_eq!(*again.state(), *state);
+    let first_end = history[2].id;
+    let other = thread
+        .run(Outer::update().turn(8))
+        .at(first_end)
+        .await
+        .unwrap();
+    assert_eq!(other.state().log, ["turn 1=1", "turn 1=1 + turn 8=2"]);
+}
+
+// 63. A plain subgraph starts anew on the new branch.
+#[tokio::test]
+async fn replaying_the_parent_runs_a_plain_subgraph_from_its_start() {
+    let runs = count();
+    let graph = outer_of(&asking(runs.clone()));
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    let paused = thread.run(Outer::update()).await.unwrap();
+    let id = paused.interrupts()[0].id.clone();
+    thread.answer(&id, "yes").await.unwrap().done().unwrap();
+    let input = thread.history().await.unwrap().last().unwrap().id;
+    let again = thread.resume().at(input).await.unwrap();
+    assert_eq!(hits(&runs), 2);
+    assert_ne!(again.interrupts()[0].id, id);
+    let done = thread
+        .answer(&again.interrupts()[0].id, "no")
+        .await
+        .unwrap();
+    assert_eq!(done.done().unwrap().log, ["first no"]);
+}
+
+// 63.
+#[tokio::test]
+async fn an_older_snapshot_names_the_place_of_a_persistent_subgraph_as_it_was() {
+    let graph = calling(&counting(), true);
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    for turn in 1..=3 {
+        thread.run(Outer::update().turn(turn)).await.unwrap();
+    }
+    let history = thread.history().await.unwrap();
+    let mut counts = Vec::new();
+    // Newest first; the inputs are where the child is due.
+    for input in history
+        .iter()
+        .filter(|e| e.metadata.source == Source::Input)
+    {
+        let snapshot = thread.snapshot(Some(input.id)).await.unwrap().unwrap();
+        let child = snapshot.tasks[0].child.clone();
+        counts.push(
+            match child.and_then(|c| Some((c.namespace, c.checkpoint?))) {
+                None => json!(null),
+                Some((namespace, at)) => {
+                    let inner = thread
+                        .subgraph(&namespace, Some(at))
+                        .await
+                        .unwrap()
+                        .unwrap();
+                    inner.state["count"].clone()
+                }
+            },
+        );
+    }
+    assert_eq!(counts, [json!(3), json!(1), json!(null)]);
+}
+
+// 40. What was written to a finished persistent subgraph by hand is there at its next call.
+#[tokio::test]
+async fn a_write_to_a_persistent_subgraph_between_two_calls_is_seen_by_the_next() {
+    let graph = calling(&counting(), true);
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    thread.run(Outer::update().turn(1)).await.unwrap();
+    let update = json!({"count": 10});
+    thread.update_subgraph("child", update, None).await.unwrap();
+    let state = thread.run(Outer::update().turn(2)).await.unwrap();
+    assert_eq!(state.state().total, 11);
+}
+
+// 30. A parent that waits for its subgraph holds no permit.
+#[tokio::test]
+async fn a_limit_of_one_node_at_a_time_lets_subgraphs_run() {
+    let graph = Graph::<Outer>::new("outer")
+        .node(
+            "a",
+            counting().mapped(|_: &Outer| Inner::update(), |_: Inner| log("a")),
+        )
+        .node(
+            "b",
+            with(
+                counting(),
+                async |child: &Graph<Inner>, _: &Outer, ctx: &Ctx| {
+                    ctx.call("c", child, Inner::update()).await?;
+                    Ok(log("b"))
+                },
+            ),
+        )
+        .start(["a", "b"])
+        .end(["a", "b"])
+        .build()
+        .unwrap();
+    let state = graph.run(Outer::update()).max_concurrency(1).await.unwrap();
+    assert_eq!(state.done().unwrap().log, ["a", "b"]);
+}
