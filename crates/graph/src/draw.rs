@@ -198,12 +198,25 @@ impl Drawing {
         for edge in &self.edges {
             let style = match edge.kind {
                 EdgeKind::Fixed => "",
-                EdgeKind::Conditional => " [style=dashed]",
-                EdgeKind::Join => " [style=bold]",
-                EdgeKind::OnError => " [style=dotted, label=\"error\"]",
+                EdgeKind::Conditional => "style=dashed",
+                EdgeKind::Join => "style=bold",
+                EdgeKind::OnError => "style=dotted, label=\"error\"",
             };
             let (from, to) = (self.place(&edge.from), self.place(&edge.to));
-            let _ = writeln!(text, "{pad}{prefix}n{from} -> {prefix}n{to}{style};");
+            // Between open subgraphs an edge is drawn to their borders.
+            let border = |end: &str, i: usize| {
+                let open = xray && self.nodes.get(i).is_some_and(|n| n.inside.is_some());
+                open.then(|| format!("{end}=\"cluster_{prefix}n{i}\""))
+            };
+            let style = (!style.is_empty()).then(|| style.to_owned());
+            let all = [border("ltail", from), border("lhead", to), style];
+            let all: Vec<_> = all.into_iter().flatten().collect();
+            let list = if all.is_empty() {
+                String::new()
+            } else {
+                format!(" [{}]", all.join(", "))
+            };
+            let _ = writeln!(text, "{pad}{prefix}n{from} -> {prefix}n{to}{list};");
         }
     }
 
@@ -229,9 +242,10 @@ fn label(node: &DrawnNode) -> &str {
     }
 }
 
-/// Mermaid reads quotes and angle brackets in labels; entities keep them text.
+/// Mermaid reads quotes, angle brackets and entities in labels; as entities they stay text.
 fn mermaid_text(text: &str) -> String {
-    text.replace('&', "#amp;")
+    text.replace('#', "#35;")
+        .replace('&', "#amp;")
         .replace('"', "#quot;")
         .replace('<', "#lt;")
         .replace('>', "#gt;")

@@ -233,7 +233,7 @@ impl<S: State> Live<S> {
     }
 
     fn route(&mut self, shape: &Shape<S>) -> Result<(), Error> {
-        let mut branched = HashSet::new();
+        let mut seen = HashSet::new();
         let several = self.run.tasks.len() > 1;
         for i in 0..self.run.tasks.len() {
             let node = self.run.tasks[i].node;
@@ -242,22 +242,22 @@ impl<S: State> Live<S> {
             if let Some((namespace, head)) = child {
                 self.run.children.insert(namespace, head.uuid());
             }
+            // Several tasks of a node finish together: its branch is asked once, since all of them
+            // see the same state, and a join that it is a source of is reached once.
+            let first = !several || seen.insert(node);
             let route = &shape.topology.nodes[node].route;
             let chosen = match (route, &shape.branches[node]) {
-                // All tasks of a node see the same state, so its branch is asked once.
-                (Route::Branch(_), Some(branch)) => {
-                    if several && !branched.insert(node) {
-                        continue;
-                    }
-                    branch(&self.state).0
-                }
+                (Route::Branch(_), Some(_)) if !first => continue,
+                (Route::Branch(_), Some(branch)) => branch(&self.state).0,
                 (Route::Edges(_), _) if goto.is_empty() => Vec::new(),
                 _ => goto,
             };
             if !matches!(route, Route::Edges(_)) || !chosen.is_empty() {
                 self.choose(shape, &shape.topology.name(node), route, chosen)?;
             }
-            self.run.follow(&shape.topology, node);
+            if first {
+                self.run.follow(&shape.topology, node);
+            }
         }
         Ok(())
     }

@@ -511,3 +511,24 @@ async fn payloads_survive_a_pause_and_stand_in_the_snapshot() {
     let state = thread.resume().await.unwrap().done().unwrap();
     assert_eq!(state.log, ["p0", "p1", "p2"]);
 }
+
+// 19, 25.
+#[tokio::test]
+async fn a_join_of_sends_and_a_node_is_reached_once_by_all_the_sends_together() {
+    async fn quick(n: u64, _: &Report, _: &Ctx) -> Result<Update<Report>> {
+        Ok(Report::update().log([n.to_string()]))
+    }
+    let graph = graph()
+        .node("before", log)
+        .node("other", log)
+        .each(WORK, quick)
+        .node("sum", log)
+        .start(["before", "other"])
+        .branch("before", |_| WORK.send_all([1, 2, 3]), WORK)
+        .join(["other", WORK.name()], "sum")
+        .end("sum")
+        .build()
+        .unwrap();
+    let state = graph.invoke(Report::update()).await.unwrap();
+    assert_eq!(state.log, ["before", "other", "1", "2", "3", "sum"]);
+}

@@ -55,10 +55,11 @@ pub trait List: Sized {
     fn into_items(self) -> Vec<Self::Item>;
     /// The items, in order.
     fn items(&self) -> &[Self::Item];
-    /// Puts items at the end.
-    fn extend(&mut self, items: Vec<Self::Item>);
+    /// Puts items at the end. (Not called `extend`: a glob import of this crate would make that of
+    /// `Vec` ambiguous.)
+    fn append_items(&mut self, items: Vec<Self::Item>);
     /// Replaces the item at an index that is below the length.
-    fn set(&mut self, index: usize, item: Self::Item);
+    fn set_item(&mut self, index: usize, item: Self::Item);
 }
 
 impl<T: Serialize + DeserializeOwned> List for Vec<T> {
@@ -72,14 +73,14 @@ impl<T: Serialize + DeserializeOwned> List for Vec<T> {
     fn items(&self) -> &[T] {
         self
     }
-    fn extend(&mut self, mut items: Vec<T>) {
+    fn append_items(&mut self, mut items: Vec<T>) {
         if self.is_empty() {
             *self = items;
         } else {
             self.append(&mut items);
         }
     }
-    fn set(&mut self, index: usize, item: T) {
+    fn set_item(&mut self, index: usize, item: T) {
         if let Some(slot) = self.get_mut(index) {
             *slot = item;
         }
@@ -336,7 +337,7 @@ pub fn decode_list<L: List>(
 ) -> Result<(), serde_json::Error> {
     match kind {
         PatchKind::Whole => *list = L::from_items(serde_json::from_slice(json)?),
-        PatchKind::Append => list.extend(serde_json::from_slice(json)?),
+        PatchKind::Append => list.append_items(serde_json::from_slice(json)?),
         PatchKind::Edit => {
             let edit: EditIn<L::Item> = serde_json::from_slice(json)?;
             for (index, item) in edit.set {
@@ -346,9 +347,9 @@ pub fn decode_list<L: List>(
                         list.items().len()
                     )));
                 }
-                list.set(index, item);
+                list.set_item(index, item);
             }
-            list.extend(edit.append);
+            list.append_items(edit.append);
         }
     }
     Ok(())

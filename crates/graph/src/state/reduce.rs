@@ -12,7 +12,7 @@ pub fn append<L: List>(list: &mut L, new: L) -> Change {
     if new.is_empty() {
         return Change::Unchanged;
     }
-    list.extend(new);
+    list.append_items(new);
     Change::Appended(from)
 }
 
