@@ -14,7 +14,7 @@ use crate::{
 use serde_json::{Value, value::RawValue};
 use std::{
     any::Any,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -39,6 +39,8 @@ pub(crate) struct RunShared {
     pub(crate) epoch: u64,
     /// Answers by interrupt, for whichever task asks.
     pub(crate) answers: Mutex<HashMap<String, Value>>,
+    /// Those answers that no task has looked at yet; the others wake nobody.
+    pub(crate) fresh: Mutex<HashSet<String>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) memory: Option<Arc<dyn Memory>>,
 }

@@ -10,7 +10,7 @@ use crate::{
     graph::{Names, Shape},
     journal::Events,
     live::Live,
-    session::{RunShared, Session},
+    session::{RunShared, Session, lock},
     thread::check_name,
     wire::FailureKind,
 };
@@ -260,6 +260,7 @@ impl<S: State> Start<S> {
             events,
             epoch: lease.map_or(0, |lease| lease.epoch),
             answers: Mutex::default(),
+            fresh: Mutex::default(),
             clock: shape.clock.clone(),
             memory: shape.memory.clone(),
         };
@@ -459,7 +460,8 @@ fn answer<S: State>(
 
 fn answer_note(session: &Session, birth: crate::ids::Birth, id: &str, answer: Value) -> Note {
     let json = answer.to_string();
-    crate::session::lock(&session.run.answers).insert(id.to_owned(), answer);
+    lock(&session.run.answers).insert(id.to_owned(), answer);
+    lock(&session.run.fresh).insert(id.to_owned());
     Note {
         task: session.task(birth),
         kind: NoteKind::Answer,

@@ -5,7 +5,7 @@
 //! checkpoints is meant stands in the parent's checkpoint, so that time travel needs no search.
 
 use crate::{
-    CheckpointId, Command, Ctx, Error, Graph, Name, NodeError, RunId, State,
+    CheckpointId, Command, Ctx, Error, Graph, Interrupt, Name, NodeError, RunId, State,
     checkpoint::{HistoryQuery, Loaded, Note, NoteKind, Scope, Source, Store},
     drive::{End, drive, note_open},
     edit::Spot,
@@ -384,8 +384,15 @@ impl<C: State> Child<'_, C> {
 
     /// Makes the tasks due whose questions were answered from above.
     async fn take_answers(&self, live: &mut Live<C>, session: &Session) -> Result<(), Error> {
+        let fresh = lock(&session.run.fresh).clone();
+        let asked = live.run.waiting();
+        let answered = live.run.answer(|id| fresh.contains(id));
+        // A question from further below is left to the subgraph that asks it.
+        let here = |q: &&Interrupt| q.namespace == *session.scope().namespace;
+        for question in asked.iter().filter(here) {
+            lock(&session.run.fresh).remove(&question.id);
+        }
         let answers = lock(&session.run.answers).clone();
-        let answered = live.run.answer(|id| answers.contains_key(id));
         let notes: Vec<Note> = answered
             .into_iter()
             .map(|(id, i)| Note {

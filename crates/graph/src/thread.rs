@@ -285,6 +285,7 @@ pub(crate) fn outside<S: State>(
         permits: None,
         epoch,
         answers: Mutex::default(),
+        fresh: Mutex::default(),
         clock: shape.clock.clone(),
         memory: None,
     };

@@ -2,7 +2,7 @@
 
 use super::Live;
 use crate::{
-    Change, Error, State,
+    Change, Error, Interrupt, State,
     attempt::Tried,
     checkpoint::{Loaded, Note, NoteKind},
     graph::Shape,
@@ -102,7 +102,14 @@ impl<S: State> Live<S> {
             if note.kind == NoteKind::Answer {
                 let answer =
                     serde_json::from_str(&note.json).map_err(|e| corrupt(e.to_string()))?;
-                lock(&session.run.answers).insert(note.key.clone(), answer);
+                let mut answers = lock(&session.run.answers);
+                if session.is_root() {
+                    answers.insert(note.key.clone(), answer);
+                    lock(&session.run.fresh).insert(note.key.clone());
+                } else {
+                    // The root may have been given another answer since.
+                    answers.entry(note.key.clone()).or_insert(answer);
+                }
             }
             // A note of a task that is gone belongs to what `update_as` dropped.
             let Some(&i) = tasks.get(&note.task) else {
@@ -115,7 +122,12 @@ impl<S: State> Live<S> {
                     self.run.tasks[i].status = Status::Done;
                 }
                 NoteKind::Question => {
-                    let asked = serde_json::from_str(&note.json).map_err(bad)?;
+                    let asked: Vec<Interrupt> = serde_json::from_str(&note.json).map_err(bad)?;
+                    if session.is_root() {
+                        // What is asked after its answer was looked at waits for another one.
+                        let mut fresh = lock(&session.run.fresh);
+                        fresh.retain(|id| asked.iter().all(|q| q.id != *id));
+                    }
                     self.run.tasks[i].status = Status::Waiting(asked);
                 }
                 NoteKind::Answer => self.run.tasks[i].status = Status::Due,
