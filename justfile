@@ -31,7 +31,7 @@ deny:
 
 # Build each library from what its package would contain
 package:
-    cargo package --allow-dirty --workspace --exclude house --exclude paraph-bench
+    .ci/package
 
 # Measure the engine beside its floor and LangGraph; `just bench react_100` takes one shape
 bench *SHAPES:
