@@ -136,7 +136,7 @@ pub trait AnyGraph: Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of reading the request: [`Error::UnknownChannel`], [`Error::BadChannel`],
-    /// [`Error::NotAnObject`]. Those of the run come from the stream.
+    /// [`Error::NotAnObject`], [`Error::BadContext`]. Those of the run come from the stream.
     fn start(
         &self,
         place: Option<(&Store, &str)>,
@@ -307,6 +307,15 @@ fn schema_of(state: &Value, only: Option<Vec<&'static str>>) -> Value {
     schema
 }
 
+impl<S: State> Graph<S> {
+    fn bad_context(&self, why: String) -> Error {
+        Error::BadContext {
+            graph: self.0.name.clone(),
+            why,
+        }
+    }
+}
+
 impl<S: State + schemars::JsonSchema> AnyGraph for Graph<S> {
     fn name(&self) -> &str {
         Graph::name(self)
@@ -352,10 +361,11 @@ impl<S: State + schemars::JsonSchema> AnyGraph for Graph<S> {
             AnyAsk::Resume => Ask::Continue,
         };
         let context = match (&self.0.context, request.context) {
+            (_, None) => None,
             (Some((_, read)), Some(json)) => {
-                Some(read(json).map_err(|e| crate::state::channel::bad("context", e))?)
+                Some(read(json).map_err(|e| self.bad_context(e.to_string()))?)
             }
-            _ => None,
+            (None, Some(_)) => return Err(self.bad_context("it takes none".to_owned())),
         };
         let place = place.map(|(store, name)| (store.clone(), name.to_owned()));
         let mut start = Start::new(self.clone(), place, ask)

@@ -187,7 +187,8 @@ impl<S: State> Builder<S> {
         self
     }
 
-    /// Only these channels are shown to readers of JSON (values events, `AnyGraph`).
+    /// Only these channels are shown to readers of JSON (values events, `AnyGraph`). Events of
+    /// updates and tasks still hold all that a node wrote.
     pub fn output(mut self, channels: impl Into<Names>) -> Self {
         self.output = Some(channels.into().0);
         self

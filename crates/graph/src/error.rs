@@ -46,6 +46,14 @@ pub enum Error {
         /// The channels that may be.
         input: String,
     },
+    /// The context of a run does not fit the type that the graph was built with, or it takes none.
+    #[error("the context of `{graph}`: {why}")]
+    BadContext {
+        /// The graph.
+        graph: Name,
+        /// What is wrong.
+        why: String,
+    },
     /// An update was given as something else than an object.
     #[error("an update is a JSON object keyed by channel, not {0}")]
     NotAnObject(&'static str),
