@@ -5,8 +5,10 @@
 
 use crate::{
     Error,
-    checkpoint::{Checkpoints, Entry, HistoryQuery, Lease, Loaded, Note, Piece, Put, Scope, Store},
-    ids::{CheckpointId, RunId},
+    checkpoint::{
+        Checkpoints, Entry, HistoryQuery, Lease, Loaded, Note, NoteKind, Piece, Put, Scope, Store,
+    },
+    ids::{CheckpointId, RunId, TaskId},
     state::PatchKind,
 };
 use futures::future::BoxFuture;
@@ -44,7 +46,37 @@ struct Kept {
     machine: Vec<u8>,
     channels: Vec<(Arc<str>, Arc<Link>)>,
     changed: Vec<String>,
-    notes: Vec<Note>,
+    notes: Notes,
+}
+
+/// The notes on one checkpoint: in the order in which they were written, each findable by what it is,
+/// so that ten thousand tasks do not make ten thousand scans.
+#[derive(Default)]
+struct Notes {
+    in_order: BTreeMap<u64, Note>,
+    places: HashMap<(TaskId, NoteKind, String), u64>,
+    next: u64,
+}
+
+impl Extend<Note> for Notes {
+    fn extend<T: IntoIterator<Item = Note>>(&mut self, notes: T) {
+        for note in notes {
+            let what = (note.task, note.kind, note.key.clone());
+            if let Some(older) = self.places.insert(what, self.next) {
+                self.in_order.remove(&older);
+            }
+            self.in_order.insert(self.next, note);
+            self.next += 1;
+        }
+    }
+}
+
+impl FromIterator<Note> for Notes {
+    fn from_iter<T: IntoIterator<Item = Note>>(notes: T) -> Self {
+        let mut all = Notes::default();
+        all.extend(notes);
+        all
+    }
 }
 
 /// A piece and the ones before it, as far as they are needed to read it.
@@ -91,7 +123,13 @@ impl MemoryStore {
             .values()
             .flat_map(|line| line.checkpoints.values())
         {
-            bytes += kept.machine.len() + kept.notes.iter().map(|n| n.json.len()).sum::<usize>();
+            bytes += kept.machine.len()
+                + kept
+                    .notes
+                    .in_order
+                    .values()
+                    .map(|n| n.json.len())
+                    .sum::<usize>();
             for (_, link) in &kept.channels {
                 // Older pieces are the newest of an older checkpoint, so each is met here.
                 if seen.insert(Arc::as_ptr(link)) {
@@ -177,7 +215,7 @@ impl Inner {
                 machine: put.machine,
                 channels,
                 changed,
-                notes: put.notes,
+                notes: put.notes.into_iter().collect(),
             },
         );
         Ok(())
@@ -188,11 +226,7 @@ impl Inner {
         let kept = line
             .and_then(|line| line.checkpoints.get_mut(&at))
             .ok_or_else(|| unknown(scope, at))?;
-        for note in notes {
-            kept.notes
-                .retain(|n| (n.task, n.kind, &n.key) != (note.task, note.kind, &note.key));
-            kept.notes.push(note);
-        }
+        kept.notes.extend(notes);
         Ok(())
     }
 
@@ -210,7 +244,7 @@ impl Inner {
                 .map(|(name, link)| (name.to_string(), pieces(link)))
                 .collect(),
             changed: kept.changed.clone(),
-            notes: kept.notes.clone(),
+            notes: kept.notes.in_order.values().cloned().collect(),
         })
     }
 }
