@@ -1,1 +1,46 @@
-//! Placeholder while the workspace is laid out.
+//! The applications: complete agents built on the graph engine, the gateway and the models.
+//!
+//! The command line (and later the server) starts an agent and reads its events; the last one carries
+//! the result. Every tool call of every agent passes [`paraph_gateway::Session::call`]; nothing here
+//! runs a tool, opens a connection or reads the environment by itself.
+//!
+//! # Layout
+//! - `catalogue`: which agents there are, as data ([`builtin`]).
+//! - `terms`: on what terms a run is made ([`Terms`]): model, limits, price, dialect.
+//! - `event`, `outcome`: what a run tells ([`AgentEvent`]) and what comes out of it ([`RunResult`]).
+//! - `run`: a run under way ([`AgentRun`]): the engine's stream, told in the words of agents.
+//! - `asking`: one model call within the run's budget. `ending`: why a run ends, as part of a state.
+//! - `python_json`: JSON laid out as Python's `json.dumps` does, for prompts.
+//! - `conversation`: a channel of messages. `react`: the loop with a provider's tool calls ([`React`]).
+//! - `support`: the refund agent, with JSON actions or with tool calls ([`Support`]).
+//! - `rehearsal`: a rule-based model that plays the support agent's part ([`Rehearsal`]).
+
+mod catalogue;
+mod terms;
+
+mod event;
+mod outcome;
+
+mod asking;
+mod ending;
+mod run;
+
+mod conversation;
+mod python_json;
+mod react;
+mod rehearsal;
+mod support;
+
+mod error;
+
+pub use catalogue::{AgentInfo, ToolInfo, builtin};
+pub use conversation::{Conversation, add_messages};
+pub use error::Error;
+pub use event::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
+pub use outcome::{ActionEcho, ActionResult, HistoryRow, MessageResult, RunResult, TraceRow};
+pub use python_json::python_json;
+pub use react::{React, ReactState};
+pub use rehearsal::Rehearsal;
+pub use run::AgentRun;
+pub use support::{Case, Support, SupportState};
+pub use terms::{ANSWER_TOKENS, Terms};

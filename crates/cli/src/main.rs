@@ -1,2 +1,41 @@
-//! Placeholder while the workspace is laid out.
-fn main() {}
+//! The command `paraph`: parse, wire, call, print.
+//!
+//! The composition root: only this crate names concrete models and stores, and only it reads the
+//! environment (`config/environment.rs`). It decides nothing that a library could decide.
+//!
+//! # Layout
+//! - `args`: the command line. `commands`: one file for each command.
+//! - `config`: settings with their sources: flags, environment, `.env`, `paraph.toml`, defaults.
+//! - `choice`: which model runs, and what it costs.
+//! - `output`, `terminal`, `trace`, `lines`: standard output, what a terminal can show, the live trace
+//!   on standard error, and events as JSON lines.
+//! - `signals`, `logging`: interrupts, and the log of the libraries.
+//! - `failure`: what ends the program, with its exit code. `suggest`: "did you mean".
+
+mod args;
+mod choice;
+mod commands;
+mod config;
+mod failure;
+mod lines;
+mod logging;
+mod output;
+mod signals;
+mod suggest;
+mod terminal;
+mod trace;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        // Help and version are no mistakes: clap knows where to print what, and the exit code.
+        Err(error) => error.exit(),
+    };
+    match commands::dispatch(args) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,313 @@
+//! What every node of a run shares, and one model call within the run's budget.
+//!
+//! The call is paid for before it is made (most it may use), settled after it (what it used), and cut
+//! off at the run's deadline. A failure of the model is the end of the run with a reason, never an error.
+
+use crate::ending::Ending;
+use crate::event::{AgentEventData, SpokenMessage};
+use crate::outcome::TraceRow;
+use crate::terms::ANSWER_TOKENS;
+use futures::StreamExt as _;
+use paraph_gateway::{
+    Late, Observation, Price, Redactor, Reply, Reserved, Session, Spend, Stop, ToolCall, UNLIMITED,
+};
+use paraph_graph::{Ctx, MessagePhase, NodeError};
+use paraph_models::{
+    Assembler, ChatModel, ChatReply, ChatRequest, Estimate, Message, ModelError, Usage,
+    estimate_message,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// An answer cut shorter than this is of no use, so the model is not asked for it.
+const SHORTEST_ANSWER: u64 = 64;
+
+/// How many characters of a call's arguments are shown.
+const SHOWN_ARGUMENTS: usize = 120;
+
+/// What the nodes of one run find in their context.
+pub(crate) struct RunContext {
+    pub(crate) session: Session,
+    pub(crate) redactor: Redactor,
+    pub(crate) model: Arc<dyn ChatModel>,
+    pub(crate) price: Option<Price>,
+    pub(crate) tell_messages: bool,
+}
+
+/// How a node's work ended early: with the end of the run, or with a failure of the engine.
+pub(crate) enum Early {
+    Ending(Box<Ending>),
+    Node(NodeError),
+}
+
+impl From<Ending> for Early {
+    fn from(ending: Ending) -> Early {
+        Early::Ending(Box::new(ending))
+    }
+}
+
+impl From<Stop> for Early {
+    fn from(stop: Stop) -> Early {
+        Ending::from(stop).into()
+    }
+}
+
+impl From<NodeError> for Early {
+    fn from(error: NodeError) -> Early {
+        Early::Node(error)
+    }
+}
+
+impl RunContext {
+    /// The context that the run was given.
+    pub(crate) fn of(ctx: &Ctx) -> Result<&RunContext, NodeError> {
+        Ok(ctx.context::<Arc<RunContext>>()?)
+    }
+
+    /// Begins a decision and says so.
+    pub(crate) async fn begin_step(&self, ctx: &Ctx) -> Result<u64, Early> {
+        let budget = self.session.budget();
+        let step = budget.step()?;
+        let steps = budget.limits().steps;
+        ctx.emit(AgentEventData::StepStarted {
+            step,
+            max_steps: (steps != UNLIMITED).then_some(steps),
+        })
+        .await?;
+        Ok(step)
+    }
+
+    /// Asks the model.
+    pub(crate) async fn ask(
+        &self,
+        ctx: &Ctx,
+        step: u64,
+        mut request: ChatRequest,
+    ) -> Result<ChatReply, Early> {
+        for message in &request.messages {
+            self.tell(ctx, step, message).await?;
+        }
+        let started = Instant::now();
+        let input = Estimate::of(&request).total() as u64;
+        let answered = match self.set_aside(input, &mut request) {
+            Err(stop) => Err(Ending::from(stop)),
+            Ok(held) => {
+                let answered = self.call(ctx, &mut request).await;
+                self.settle(held, &answered, input);
+                answered.map_err(|error| match error {
+                    Failed::Late => Ending::from(Stop::MaxSeconds),
+                    Failed::Model(error) => self.model_ending(&error),
+                })
+            }
+        };
+        let ms = elapsed_ms(started);
+        match answered {
+            Ok(reply) => {
+                self.tell(ctx, step, &reply.message).await?;
+                let (usage, estimated) = used(&reply, input);
+                let spend = self.spend(&usage);
+                ctx.emit(AgentEventData::ModelAnswered {
+                    step,
+                    ms,
+                    attempts: reply.attempts,
+                    input_tokens: usage.input_tokens,
+                    output_tokens: usage.output_tokens,
+                    estimated,
+                    micro_dollars: spend.micro_dollars,
+                })
+                .await?;
+                Ok(reply)
+            }
+            Err(ending) => {
+                ctx.emit(AgentEventData::ModelFailed {
+                    step,
+                    ms,
+                    stop_reason: ending.stop.clone(),
+                    detail: ending.detail.clone(),
+                })
+                .await?;
+                Err(ending.into())
+            }
+        }
+    }
+
+    async fn call(&self, ctx: &Ctx, request: &mut ChatRequest) -> Result<ChatReply, Failed> {
+        let budget = self.session.budget();
+        request.deadline = budget.deadline();
+        let answer = async {
+            let mut stream = self.model.stream(request);
+            let mut assembler = Assembler::new();
+            let id = assembler.message_id().to_owned();
+            while let Some(chunk) = stream.next().await {
+                let chunk = chunk?;
+                let shown = chunk.to_message_chunk(&id);
+                // Whoever watches may be gone; the run goes on without them.
+                let _ = ctx.message(&id, MessagePhase::Chunk, shown, &[]).await;
+                assembler.push(chunk)?;
+            }
+            assembler.finish()
+        };
+        match budget.within(Duration::MAX, answer).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(ModelError::OutOfTime)) | Err(Late::Run | Late::Own) => Err(Failed::Late),
+            Ok(Err(error)) => Err(Failed::Model(error)),
+        }
+    }
+
+    /// Sets aside the most that the call may use, and bounds its answer by what is left. Only a run with
+    /// a limit on tokens or money bounds it: not every server takes such a bound.
+    fn set_aside(&self, input: u64, request: &mut ChatRequest) -> Result<Reserved, Stop> {
+        let budget = self.session.budget();
+        let left = budget.left();
+        if left.tokens == UNLIMITED && left.micro_dollars == UNLIMITED {
+            return budget.reserve(0);
+        }
+        let by_tokens = left.tokens.saturating_sub(input);
+        let by_money = match &self.price {
+            _ if left.micro_dollars == UNLIMITED => UNLIMITED,
+            None => return Err(Stop::MaxCost),
+            Some(price) => {
+                let rest = spend_of(Some(price), input, 0).micro_dollars.unwrap_or(0);
+                affordable(left.micro_dollars.saturating_sub(rest), price)
+            }
+        };
+        let answer = ANSWER_TOKENS.min(by_tokens).min(by_money);
+        if answer < SHORTEST_ANSWER {
+            return Err(match by_tokens <= by_money {
+                true => Stop::MaxTokens,
+                false => Stop::MaxCost,
+            });
+        }
+        request.max_tokens = u32::try_from(answer).ok();
+        budget.reserve(spend_of(self.price.as_ref(), input, answer))
+    }
+
+    fn settle(&self, held: Reserved, answered: &Result<ChatReply, Failed>, input: u64) {
+        match answered {
+            Ok(reply) => held.spend(self.spend(&used(reply, input).0)),
+            // What an empty answer cost is known if the server said it.
+            Err(Failed::Model(ModelError::Empty { usage: Some(usage) })) => {
+                held.spend(self.spend(usage));
+            }
+            Err(_) => drop(held),
+        }
+    }
+
+    fn spend(&self, usage: &Usage) -> Spend {
+        spend_of(self.price.as_ref(), usage.input_tokens, usage.output_tokens)
+    }
+
+    fn model_ending(&self, error: &ModelError) -> Ending {
+        let stop = error
+            .reason()
+            .parse()
+            .unwrap_or_else(|_| Stop::Internal(format!("`{}` is no stop reason", error.reason())));
+        Ending {
+            detail: Some(self.redactor.text(&error.to_string())),
+            ..Ending::from(stop)
+        }
+    }
+
+    /// Calls a tool through the gateway and says so. The row is the call's in the result.
+    pub(crate) async fn hand(
+        &self,
+        ctx: &Ctx,
+        step: u64,
+        call: &ToolCall,
+    ) -> Result<(TraceRow, Result<Observation, Stop>), NodeError> {
+        let (tool, args_hash) = (call.name().to_owned(), call.args_hash().to_owned());
+        let args = self.redactor.brief(call, SHOWN_ARGUMENTS);
+        ctx.emit(AgentEventData::ToolStarted {
+            step,
+            tool: tool.clone(),
+            args: args.clone(),
+            args_hash: args_hash.clone(),
+        })
+        .await?;
+        let started = Instant::now();
+        let seen = match self.session.call(&ctx.key("call"), call).await {
+            Ok(Reply::Observed(seen)) => Ok(seen),
+            Ok(_) => Err(Stop::ApprovalPending),
+            Err(stop) => Err(stop),
+        };
+        let failure = match &seen {
+            Ok(seen) => seen.failure.clone().map(Stop::Failed),
+            Err(stop) => Some(stop.clone()),
+        };
+        let row = TraceRow {
+            step,
+            tool: tool.clone(),
+            args_hash: args_hash.clone(),
+            ok: failure.is_none(),
+            stop_reason: failure.as_ref().map(ToString::to_string),
+        };
+        ctx.emit(AgentEventData::ToolEnded {
+            step,
+            tool,
+            args,
+            args_hash,
+            ok: row.ok,
+            ms: elapsed_ms(started),
+            detail: failure.clone().and_then(|stop| Ending::from(stop).detail),
+            stop_reason: failure,
+        })
+        .await?;
+        Ok((row, seen))
+    }
+
+    async fn tell(&self, ctx: &Ctx, step: u64, message: &Message) -> Result<(), NodeError> {
+        if !self.tell_messages {
+            return Ok(());
+        }
+        let mut text = self.redactor.text(&message.text());
+        for call in message.tool_calls() {
+            let call = ToolCall::native(call.name.clone(), call.args.as_str());
+            let args = self.redactor.brief(&call, SHOWN_ARGUMENTS);
+            text.push_str(&format!("\n{} {args}", call.name()));
+        }
+        let message = SpokenMessage {
+            role: message.kind().to_owned(),
+            text,
+        };
+        ctx.emit(AgentEventData::Message { step, message }).await
+    }
+}
+
+/// How a model call failed.
+enum Failed {
+    /// The run's time was over.
+    Late,
+    Model(ModelError),
+}
+
+fn elapsed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What an answer used, and whether that is our estimate because the provider did not say it.
+fn used(reply: &ChatReply, input: u64) -> (Usage, bool) {
+    match &reply.usage {
+        Some(usage) => (usage.clone(), false),
+        None => {
+            let output = estimate_message(&reply.message) as u64;
+            (Usage::new(input, output), true)
+        }
+    }
+}
+
+fn spend_of(price: Option<&Price>, input: u64, output: u64) -> Spend {
+    match price {
+        Some(price) => price.spend(input, output),
+        None => Price::unknown(input, output),
+    }
+}
+
+/// How many tokens of an answer so many millionths of a dollar buy.
+fn affordable(micro_dollars: u64, price: &Price) -> u64 {
+    if price.output == 0 {
+        return UNLIMITED;
+    }
+    let tokens = u128::from(micro_dollars) * 1_000_000 / u128::from(price.output);
+    u64::try_from(tokens).unwrap_or(UNLIMITED)
+}

@@ -1,0 +1,55 @@
+//! Which agents there are, as data: for listings and for defaults. It runs none of them.
+
+use crate::support;
+use paraph_gateway::{Dialect, Level, Limits};
+use serde::Serialize;
+
+/// What is known of a built-in agent before it runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AgentInfo {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// How its model says what it wants.
+    pub dialect: Dialect,
+    /// The model of OpenAI's that it uses unless told otherwise.
+    pub default_model: &'static str,
+    /// What it does without a task.
+    pub default_task: &'static str,
+    /// Its tools: name, what it does to the world, and whether the agent may call it.
+    pub tools: Vec<ToolInfo>,
+    /// What a run may use unless told otherwise.
+    pub limits: Limits,
+}
+
+/// One tool of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does to the world.
+    pub level: Level,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// The built-in agents.
+pub fn builtin() -> Vec<AgentInfo> {
+    vec![AgentInfo {
+        name: "support",
+        about: "Answers a customer's refund question from profile, billing and policy",
+        dialect: Dialect::Strict,
+        default_model: "gpt-4.1-mini",
+        default_task: "Can I get a refund now?",
+        tools: support::TOOLS
+            .iter()
+            .map(|(name, about)| ToolInfo {
+                name,
+                level: Level::Read,
+                about,
+            })
+            .collect(),
+        limits: support::limits(),
+    }]
+}

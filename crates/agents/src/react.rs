@@ -1,0 +1,278 @@
+//! The loop with a provider's tool calls: ask the model, make all its calls at once, ask again.
+//!
+//! Each call is a task of its own, so that a call that waits or fails holds up no other; the results
+//! come in the order of the calls. What a call does wrong the model reads; budget and loops end the run.
+
+use crate::asking::{Early, RunContext};
+use crate::conversation::{Conversation, add_messages};
+use crate::ending::{Ending, keep_first};
+use crate::outcome::{RunResult, TraceRow, of_messages};
+use crate::run::{AgentRun, Application, Beginning, Route, start};
+use crate::terms::check_task;
+use crate::{AgentEventData, Error, Terms};
+use paraph_gateway::{Dialect, Gateway, Stop, ToolCall};
+use paraph_graph::{Ctx, Drawing, END, Each, Goto, Graph, MemoryStore, State, Store, Update, with};
+use paraph_models::{ChatRequest, Message, Messages, ToolSpec, repair};
+
+const MODEL: &str = "model";
+const CALL: Each<usize> = Each::new("call");
+
+/// The state of a run with messages.
+#[derive(State, Clone, Default)]
+pub struct ReactState {
+    /// The conversation. The instructions are not part of it.
+    #[reduce(add_messages, list)]
+    messages: Conversation,
+    /// All tool calls, the failed ones too.
+    #[reduce(append)]
+    trace: Vec<TraceRow>,
+    /// The decision that is being carried out.
+    step: u64,
+    /// Why the run ends.
+    #[reduce(keep_first)]
+    ending: Option<Ending>,
+}
+
+/// An agent that calls tools the provider's way.
+///
+/// ```
+/// use paraph_agents::{React, Terms};
+/// use paraph_gateway::{Dialect, Gateway, MemoryStore, Policy};
+/// use paraph_models::ScriptedModel;
+/// use std::sync::Arc;
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct City { name: String }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let gateway = Gateway::builder(MemoryStore::shared())
+///     .read("get_weather", "Tells the weather", async |city: City| Ok(format!("{}: 21 °C", city.name)))
+///     .policy(Policy::new().allow(["get_weather"]))
+///     .build()?;
+/// let script = r#"{"tool_calls":[{"name":"get_weather","arguments":{"name":"Boston"}}]}
+/// {"content":"21 degrees."}"#;
+/// let model = ScriptedModel::parse(script, "weather.jsonl")?;
+/// let agent = React::new("weather", "Be brief.", gateway)?;
+/// let terms = Terms { dialect: Dialect::Native, ..Terms::new(Arc::new(model), "t-1") };
+/// let result = agent.start("How warm is it in Boston?", &terms).await?.result().await;
+/// assert_eq!(result.answer(), Some("21 degrees."));
+/// # Ok(())
+/// # }
+/// ```
+pub struct React {
+    name: String,
+    gateway: Gateway,
+    graph: Graph<ReactState>,
+    store: Store,
+}
+
+/// What the model node needs beside the run's context.
+struct Speaker {
+    instructions: String,
+    tools: Vec<ToolSpec>,
+}
+
+impl React {
+    /// An agent with these instructions and the tools of this gateway.
+    ///
+    /// # Errors
+    /// [`Error::Graph`], which would be a mistake of this crate.
+    pub fn new(
+        name: impl Into<String>,
+        instructions: impl Into<String>,
+        gateway: Gateway,
+    ) -> Result<React, Error> {
+        let name = name.into();
+        let tools = gateway.catalogue().iter().map(|tool| ToolSpec {
+            name: tool.name.clone(),
+            description: tool.about.clone(),
+            schema: tool.schema.clone(),
+        });
+        let speaker = Speaker {
+            instructions: instructions.into(),
+            tools: tools.collect(),
+        };
+        let graph = Graph::<ReactState>::new(name.clone())
+            .node(MODEL, with(speaker, speak))
+            .each(CALL, make_call)
+            .start(MODEL)
+            .branch(MODEL, after_model, [CALL.name(), END])
+            .branch(CALL, after_calls, [MODEL, END])
+            .build()?;
+        Ok(React {
+            name,
+            gateway,
+            graph,
+            store: MemoryStore::shared(),
+        })
+    }
+
+    /// The graph, to be drawn.
+    pub fn drawing(&self) -> Drawing {
+        self.graph.drawing()
+    }
+
+    /// Starts a run. It runs while its events are read. On a thread that has a conversation the task is
+    /// its next message.
+    ///
+    /// # Errors
+    /// [`Error::EmptyTask`], [`Error::LongTask`], [`Error::Stopped`].
+    pub async fn start(&self, task: &str, terms: &Terms) -> Result<AgentRun, Error> {
+        let task = check_task(task)?;
+        let beginning = Beginning {
+            agent: &self.name,
+            graph: &self.graph,
+            store: &self.store,
+            gateway: &self.gateway,
+            input: ReactState::update()
+                .messages([Message::human(task)])
+                .replace_trace(Vec::new())
+                .replace_ending(None),
+            task: task.to_owned(),
+        };
+        let terms = Terms {
+            dialect: Dialect::Native,
+            ..terms.clone()
+        };
+        start::<React>(beginning, &terms).await
+    }
+}
+
+impl Application for React {
+    type State = ReactState;
+
+    fn route(state: &ReactState) -> Route {
+        let called = state.messages.last().is_some_and(|last| !last.is_ai());
+        let from = if called { CALL.name() } else { MODEL };
+        let cause = match &state.ending {
+            Some(ending) if ending.stop == Stop::Success => "the model has its answer".to_owned(),
+            Some(ending) => format!("stopped: {}", ending.stop),
+            None if called => "the model has something new to read".to_owned(),
+            None => "the model wants tools".to_owned(),
+        };
+        Route { from, cause }
+    }
+
+    fn ending(state: &ReactState) -> Option<Ending> {
+        state.ending.clone()
+    }
+
+    fn result(state: Option<&ReactState>, ending: Ending) -> RunResult {
+        match state {
+            Some(state) => of_messages(ending, state.trace.clone(), state.messages.0.clone()),
+            None => of_messages(ending, Vec::new(), Messages::new()),
+        }
+    }
+}
+
+/// One task for each call of the model's last message.
+fn after_model(state: &ReactState) -> Goto {
+    match (&state.ending, open_calls(state).len()) {
+        (Some(_), _) | (None, 0) => END.into(),
+        (None, calls) => CALL.send_all(0..calls).into(),
+    }
+}
+
+fn after_calls(state: &ReactState) -> &'static str {
+    match state.ending {
+        Some(_) => END,
+        None => MODEL,
+    }
+}
+
+/// A call of the model's, ready for the gateway.
+struct OpenCall {
+    id: String,
+    call: ToolCall,
+}
+
+/// The calls of the model's last message: also those whose arguments are no JSON, which the gateway
+/// counts and answers.
+fn open_calls(state: &ReactState) -> Vec<OpenCall> {
+    let Some(asked) = state.messages.iter().rfind(|message| message.is_ai()) else {
+        return Vec::new();
+    };
+    let fine = asked.tool_calls().iter().map(|call| OpenCall {
+        id: call.id.clone(),
+        call: ToolCall::native(call.name.clone(), call.args.as_str()),
+    });
+    let broken = asked.invalid_tool_calls().iter().map(|call| OpenCall {
+        id: call.id.clone(),
+        call: ToolCall::native(call.name.clone().unwrap_or_default(), &call.args),
+    });
+    fine.chain(broken).collect()
+}
+
+/// Asks the model.
+async fn speak(
+    speaker: &Speaker,
+    state: &ReactState,
+    ctx: &Ctx,
+) -> paraph_graph::Result<Update<ReactState>> {
+    match answer(speaker, state, ctx).await {
+        Ok(update) => Ok(update),
+        Err(Early::Ending(ending)) => Ok(ReactState::update().ending(Some(*ending))),
+        Err(Early::Node(error)) => Err(error),
+    }
+}
+
+async fn answer(
+    speaker: &Speaker,
+    state: &ReactState,
+    ctx: &Ctx,
+) -> Result<Update<ReactState>, Early> {
+    let run = RunContext::of(ctx)?;
+    let step = run.begin_step(ctx).await?;
+    let mut messages = vec![Message::system(speaker.instructions.clone())];
+    messages.extend(repair(&state.messages).messages);
+    let request = ChatRequest {
+        tools: speaker.tools.clone(),
+        ..ChatRequest::new(messages)
+    };
+    let message = run.ask(ctx, step, request).await?.message;
+    let tools: Vec<_> = message
+        .tool_calls()
+        .iter()
+        .map(|call| call.name.clone())
+        .collect();
+    let is_final = tools.is_empty() && message.invalid_tool_calls().is_empty();
+    ctx.emit(AgentEventData::Decided {
+        step,
+        kind: if is_final { "final" } else { "tool" }.to_owned(),
+        tools,
+        stop_reason: None,
+    })
+    .await?;
+    let ending = is_final.then(|| Ending::answered(message.text().trim()));
+    let update = ReactState::update().step(step).messages([message]);
+    Ok(match ending {
+        Some(ending) => update.ending(Some(ending)),
+        None => update,
+    })
+}
+
+/// Makes one of the model's calls.
+async fn make_call(
+    index: usize,
+    state: &ReactState,
+    ctx: &Ctx,
+) -> paraph_graph::Result<Update<ReactState>> {
+    let Some(OpenCall { id, call }) = open_calls(state).into_iter().nth(index) else {
+        let stop = Stop::Internal(format!("there is no call number {index}"));
+        return Ok(ReactState::update().ending(Some(stop.into())));
+    };
+    let (row, seen) = RunContext::of(ctx)?.hand(ctx, state.step, &call).await?;
+    let update = ReactState::update().trace([row]);
+    Ok(match seen {
+        Ok(seen) if seen.ok() => update.messages([Message::tool(id, seen.text())]),
+        Ok(seen) => update.messages([Message::tool_error(id, seen.text())]),
+        // Every call has a result, in a conversation that ends here too.
+        Err(stop) => update
+            .messages([Message::tool_error(id, stop.to_string())])
+            .ending(Some(stop.into())),
+    })
+}
+
+#[cfg(test)]
+mod tests;

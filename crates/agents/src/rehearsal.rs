@@ -1,0 +1,282 @@
+//! A rule-based model that plays the support agent's part, so that the agent runs without a key.
+//!
+//! It is no script: it reads the task and the observations like any model, and speaks both dialects.
+//! Other customers, prices and policies get other, right answers. It knows nothing that it was not told,
+//! and never fails; what it cannot find out it says.
+
+use crate::support::read_goal;
+use futures::StreamExt as _;
+use paraph_models::{
+    Body, ChatModel, ChatRequest, Chunk, ChunkStream, FinishReason, Message, ToolCallDelta, Usage,
+};
+use serde_json::{Value, json};
+
+/// The rehearsal model. It uses no tokens.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rehearsal;
+
+impl ChatModel for Rehearsal {
+    fn name(&self) -> &str {
+        "rehearsal"
+    }
+
+    fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
+        let mut chunk = match request.tools.is_empty() {
+            true => as_action(Brief::of_payload(&request.messages).next_move()),
+            false => as_calls(Brief::of_messages(&request.messages).next_move()),
+        };
+        chunk.usage = Some(Usage::new(0, 0));
+        futures::stream::iter([Ok(chunk)]).boxed()
+    }
+}
+
+const PROFILE: &str = "get_user_profile";
+const BILLING: &str = "get_user_billing";
+const POLICY: &str = "search_policy";
+
+/// What it does next.
+enum Move {
+    /// Calls these tools, the most urgent first.
+    Call(Vec<(&'static str, Value)>),
+    Answer(String),
+}
+
+fn as_action(next: Move) -> Chunk {
+    let action = match next {
+        Move::Call(calls) => match calls.into_iter().next() {
+            Some((name, args)) => json!({"kind": "tool", "name": name, "args": args}),
+            None => json!({"kind": "final", "answer": "I have nothing to ask."}),
+        },
+        Move::Answer(answer) => json!({"kind": "final", "answer": answer}),
+    };
+    Chunk {
+        text: action.to_string(),
+        finish_reason: Some(FinishReason::Stop),
+        ..Chunk::default()
+    }
+}
+
+fn as_calls(next: Move) -> Chunk {
+    match next {
+        Move::Answer(answer) => Chunk {
+            text: answer,
+            finish_reason: Some(FinishReason::Stop),
+            ..Chunk::default()
+        },
+        Move::Call(calls) => Chunk {
+            tool_calls: (0..)
+                .zip(calls)
+                .map(|(index, (name, args))| ToolCallDelta {
+                    index: Some(index),
+                    id: None,
+                    name: Some(name.to_owned()),
+                    arguments: args.to_string(),
+                })
+                .collect(),
+            finish_reason: Some(FinishReason::ToolCalls),
+            ..Chunk::default()
+        },
+    }
+}
+
+/// What it was told so far.
+#[derive(Default)]
+struct Brief {
+    goal: String,
+    profile: Option<Value>,
+    billing: Option<Value>,
+    policy: Option<Value>,
+}
+
+impl Brief {
+    /// From the support agent's prompt.
+    fn of_payload(messages: &[Message]) -> Brief {
+        let payload = messages.last().map(|message| message.text());
+        let payload: Value = payload
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
+        let mut brief = Brief {
+            goal: payload["goal"].as_str().unwrap_or_default().to_owned(),
+            ..Brief::default()
+        };
+        for step in payload["recent_history"].as_array().into_iter().flatten() {
+            if let Some(tool) = step["action"]["name"].as_str() {
+                brief.learn(tool, step["observation"].clone());
+            }
+        }
+        brief
+    }
+
+    /// From a conversation.
+    fn of_messages(messages: &[Message]) -> Brief {
+        let task = messages.iter().find(|message| message.body == Body::Human);
+        let mut brief = Brief {
+            goal: task
+                .map(|task| task.text().into_owned())
+                .unwrap_or_default(),
+            ..Brief::default()
+        };
+        let calls: Vec<_> = messages.iter().flat_map(Message::tool_calls).collect();
+        for message in messages {
+            let Some(id) = message.tool_call_id() else {
+                continue;
+            };
+            if let Some(call) = calls.iter().find(|call| call.id == id) {
+                let seen = serde_json::from_str(&message.text()).unwrap_or_default();
+                brief.learn(&call.name, seen);
+            }
+        }
+        brief
+    }
+
+    fn learn(&mut self, tool: &str, seen: Value) {
+        match tool {
+            PROFILE => self.profile = Some(seen),
+            BILLING => self.billing = Some(seen),
+            POLICY => self.policy = Some(seen),
+            _ => {}
+        }
+    }
+
+    fn next_move(&self) -> Move {
+        let Some(case) = read_goal(&self.goal) else {
+            return Move::Answer(
+                "The rehearsal model only knows the support agent's task.".to_owned(),
+            );
+        };
+        let user = json!({"user_id": case.user});
+        let mut missing = Vec::new();
+        if self.profile.is_none() {
+            missing.push((PROFILE, user.clone()));
+        }
+        if self.billing.is_none() && !self.profile.as_ref().is_some_and(failed) {
+            missing.push((BILLING, user));
+        }
+        let (Some(profile), true) = (&self.profile, missing.is_empty()) else {
+            return Move::Call(missing);
+        };
+        for seen in [profile].into_iter().chain(&self.billing) {
+            if let Some(why) = seen["error"].as_str() {
+                return Move::Answer(format!(
+                    "I cannot tell whether a refund is possible, so none is: {why}."
+                ));
+            }
+        }
+        let Some(billing) = self.billing.as_ref().map(|seen| &seen["billing"]) else {
+            return Move::Answer("Without a billing record I cannot tell.".to_owned());
+        };
+        let account = Account::of(&profile["user"], billing);
+        if is_about_the_account(&case.question) {
+            return Move::Answer(account.describe());
+        }
+        match &self.policy {
+            None => Move::Call(vec![(POLICY, json!({"query": account.query()}))]),
+            Some(policy) => Move::Answer(account.judge(policy)),
+        }
+    }
+}
+
+fn failed(seen: &Value) -> bool {
+    seen.get("error").is_some()
+}
+
+/// Whether the question is about the plan rather than about money back.
+fn is_about_the_account(question: &str) -> bool {
+    let question = question.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| question.contains(word));
+    has(&["plan", "tier", "price", "cost", "subscrib"])
+        && !has(&[
+            "refund", "money", "back", "reimburs", "cancel", "return", "rembours",
+        ])
+}
+
+/// The facts about a customer.
+struct Account {
+    name: String,
+    plan: String,
+    price: f64,
+    days: Option<u64>,
+}
+
+impl Account {
+    fn of(user: &Value, billing: &Value) -> Account {
+        Account {
+            name: user["name"].as_str().unwrap_or("the customer").to_owned(),
+            plan: billing["plan"].as_str().unwrap_or("unknown").to_owned(),
+            price: billing["price_usd"].as_f64().unwrap_or(0.0),
+            days: billing["days_since_first_payment"].as_u64(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "{}, you are on the {} plan, which costs {:.2} USD.",
+            self.name, self.plan, self.price
+        )
+    }
+
+    /// The words in which a policy for this plan is found.
+    fn query(&self) -> String {
+        format!("refund policy {}", self.plan.replace('_', " "))
+    }
+
+    fn judge(&self, policy: &Value) -> String {
+        if let Some(why) = policy["error"].as_str() {
+            return format!("I cannot confirm a refund: the policy could not be read ({why}).");
+        }
+        if self.price <= 0.0 {
+            let rule = cited(policy, |text| text.contains("cannot"));
+            return format!(
+                "There is nothing to refund (0.00 USD): the {} plan has no payments{rule}.",
+                self.plan
+            );
+        }
+        let Some(window) = window(policy) else {
+            return "I cannot confirm a refund: the policy names no period.".to_owned();
+        };
+        let rule = cited(policy, |text| days_in(text).is_some());
+        match self.days {
+            Some(days) if days <= window => format!(
+                "Yes, you can get a refund of {:.2} USD: your first payment was {days} days ago, \
+                 within the {window} days of the policy{rule}.",
+                self.price
+            ),
+            Some(days) => format!(
+                "No, the {:.2} USD cannot be refunded: your first payment was {days} days ago, after \
+                 the {window} days of the policy{rule}.",
+                self.price
+            ),
+            None => {
+                "I cannot confirm a refund: the day of the first payment is unknown.".to_owned()
+            }
+        }
+    }
+}
+
+fn snippets(policy: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let matches = policy["matches"].as_array().into_iter().flatten();
+    matches.filter_map(|found| Some((found["id"].as_str()?, found["snippet"].as_str()?)))
+}
+
+/// The document that says so, in brackets.
+fn cited(policy: &Value, says: impl Fn(&str) -> bool) -> String {
+    let found = snippets(policy).find(|(_, text)| says(&text.to_lowercase()));
+    found.map_or(String::new(), |(id, _)| format!(" ({id})"))
+}
+
+/// How many days after the first payment the policy grants a refund.
+fn window(policy: &Value) -> Option<u64> {
+    snippets(policy).find_map(|(_, text)| days_in(text))
+}
+
+/// The number in "14 days".
+fn days_in(text: &str) -> Option<u64> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.windows(2).find_map(|pair| match pair {
+        [number, days] if days.starts_with("day") => number.parse().ok(),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

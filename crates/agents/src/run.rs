@@ -1,0 +1,294 @@
+//! A run under way: the engine's stream, told in the words of agents, and the result at its end.
+//!
+//! There is one way to run an agent: whoever wants the result alone reads the events to their end
+//! ([`AgentRun::result`]). The last event is always [`AgentEventData::RunEnded`].
+
+use crate::asking::RunContext;
+use crate::ending::Ending;
+use crate::event::{AgentEvent, AgentEventData, BudgetView};
+use crate::outcome::RunResult;
+use crate::{Error, Terms};
+use futures::StreamExt as _;
+use futures::stream::{BoxStream, unfold};
+use paraph_gateway::{Gateway, Scope, Stop, UNLIMITED};
+use paraph_graph::{
+    Control, EventData, Graph, Mode, Name, Outcome, RunId, Source, State, Store, Stream, Thread,
+};
+use std::sync::Arc;
+
+/// What the engine takes beside a model's decision and its calls: one superstep each, and some air.
+const SUPERSTEPS_PER_STEP: u64 = 2;
+
+/// A graph that is an agent: it says where it goes and what came out.
+pub(crate) trait Application: Send + 'static {
+    /// Its state.
+    type State: State;
+
+    /// Where the graph goes from this state, and why: what its branch asks too.
+    fn route(state: &Self::State) -> Route;
+
+    /// The ending that the state holds.
+    fn ending(state: &Self::State) -> Option<Ending>;
+
+    /// The result of a run that ended like this. There is no state if nothing was ever saved.
+    fn result(state: Option<&Self::State>, ending: Ending) -> RunResult;
+}
+
+/// Where a graph goes, and why.
+pub(crate) struct Route {
+    pub(crate) from: &'static str,
+    pub(crate) cause: String,
+}
+
+/// What a run begins with.
+pub(crate) struct Beginning<'a, S: State> {
+    pub(crate) agent: &'a str,
+    pub(crate) graph: &'a Graph<S>,
+    pub(crate) store: &'a Store,
+    pub(crate) gateway: &'a Gateway,
+    pub(crate) input: S::Update,
+    /// The task as the events tell it.
+    pub(crate) task: String,
+}
+
+/// A run under way. It runs while its events are read; dropped, it is cancelled.
+pub struct AgentRun {
+    events: BoxStream<'static, AgentEvent>,
+    control: Control,
+    run: RunId,
+    thread: String,
+}
+
+impl AgentRun {
+    /// The next event; nothing after the last one.
+    pub async fn next(&mut self) -> Option<AgentEvent> {
+        self.events.next().await
+    }
+
+    /// Reads the events to their end and gives the result.
+    pub async fn result(mut self) -> RunResult {
+        let mut ended = None;
+        while let Some(event) = self.next().await {
+            if let AgentEventData::RunEnded { result, .. } = event.data {
+                ended = Some(result);
+            }
+        }
+        ended.unwrap_or_else(|| {
+            let stop = Stop::Internal("the run told no end".to_owned());
+            crate::outcome::of_actions(stop.into(), Vec::new(), Vec::new())
+        })
+    }
+
+    /// A handle to cancel the run from elsewhere.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// The run's id.
+    pub fn run_id(&self) -> RunId {
+        self.run
+    }
+
+    /// The thread's name.
+    pub fn thread(&self) -> &str {
+        &self.thread
+    }
+}
+
+impl std::fmt::Debug for AgentRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentRun")
+            .field("run", &self.run)
+            .field("thread", &self.thread)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Starts an agent on these terms.
+pub(crate) async fn start<A: Application>(
+    beginning: Beginning<'_, A::State>,
+    terms: &Terms,
+) -> Result<AgentRun, Error> {
+    let run = RunId::fresh();
+    let scope = Scope {
+        run: run.to_string(),
+        dialect: terms.dialect,
+        loops: terms.loops,
+        ..Scope::new(beginning.agent, terms.thread.clone())
+    };
+    let session = beginning.gateway.session(scope, terms.limits.clone()).await;
+    let context = Arc::new(RunContext {
+        session: session.map_err(Error::Stopped)?,
+        redactor: beginning.gateway.redactor().clone(),
+        model: terms.model.clone(),
+        price: terms.price.clone(),
+        tell_messages: terms.tell_messages,
+    });
+    let started = AgentEventData::RunStarted {
+        agent: beginning.agent.to_owned(),
+        model: terms.model.name().to_owned(),
+        task: beginning.task,
+        budget: BudgetView::of(context.session.budget()),
+    };
+    let thread = beginning
+        .graph
+        .thread(beginning.store, terms.thread.clone());
+    let stream = thread
+        .run(beginning.input)
+        .run_id(run)
+        .context(context.clone())
+        .limit(supersteps(terms.limits.steps))
+        .stream([Mode::Custom, Mode::Checkpoints]);
+    let control = stream.control();
+    let follow = Follow::<A> {
+        stream: Some(stream),
+        thread,
+        context,
+        pending: vec![started],
+        seq: 0,
+        run,
+    };
+    Ok(AgentRun {
+        events: unfold(follow, Follow::next).boxed(),
+        control,
+        run,
+        thread: terms.thread.clone(),
+    })
+}
+
+/// The gateway's budget ends the run; the engine's limit is only there for a graph that never asks it.
+fn supersteps(steps: u64) -> u64 {
+    match steps {
+        UNLIMITED => UNLIMITED,
+        steps => steps.saturating_mul(SUPERSTEPS_PER_STEP).saturating_add(8),
+    }
+    // The engine counts in signed numbers.
+    .min(i64::MAX as u64 / 2)
+}
+
+/// Follows a stream and puts the events in order.
+struct Follow<A: Application> {
+    /// Gone once the end was told.
+    stream: Option<Stream<A::State>>,
+    thread: Thread<A::State>,
+    context: Arc<RunContext>,
+    /// Events that are ready, the next one last.
+    pending: Vec<AgentEventData>,
+    seq: u64,
+    run: RunId,
+}
+
+impl<A: Application> Follow<A> {
+    async fn next(mut self) -> Option<(AgentEvent, Self)> {
+        let data = self.next_data().await?;
+        let event = AgentEvent {
+            seq: self.seq,
+            run_id: self.run,
+            thread_id: self.thread.name().to_owned(),
+            data,
+        };
+        self.seq += 1;
+        Some((event, self))
+    }
+
+    async fn next_data(&mut self) -> Option<AgentEventData> {
+        loop {
+            if let Some(ready) = self.pending.pop() {
+                return Some(ready);
+            }
+            let event = self.stream.as_mut()?.next().await;
+            match event {
+                Some(event) => self.take(event.superstep, event.data),
+                None => self.end().await,
+            }
+        }
+    }
+
+    fn take(&mut self, superstep: i64, data: EventData) {
+        match data {
+            EventData::Custom { data, .. } => {
+                // Nodes of other crates may say what they like; only our own words are ours to tell.
+                self.pending.extend(serde_json::from_value(data).ok());
+            }
+            EventData::Checkpoint {
+                source: Source::Loop,
+                next,
+                state,
+                ..
+            } => {
+                if let Some(state) = state.get::<A::State>() {
+                    let routed = routed::<A>(superstep, state, &next);
+                    // In this order they are popped: the route, then the budget.
+                    self.pending = vec![self.budget(), routed];
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn budget(&self) -> AgentEventData {
+        AgentEventData::Budget {
+            budget: BudgetView::of(self.context.session.budget()),
+        }
+    }
+
+    async fn end(&mut self) {
+        let Some(stream) = self.stream.take() else {
+            return;
+        };
+        let (state, ending) = match stream.outcome().await {
+            Ok(Outcome::Done(state)) => {
+                let ending = A::ending(&state).unwrap_or_else(|| {
+                    Stop::Internal("the graph ended without a reason".to_owned()).into()
+                });
+                (Some(state), ending)
+            }
+            Ok(outcome) => {
+                let stop = Stop::Internal("the graph stopped half-way".to_owned());
+                (Some(outcome.state().clone()), stop.into())
+            }
+            Err(error) => (self.saved().await, Ending::from(stop_of(error))),
+        };
+        let ending = match self.context.session.save().await {
+            Ok(()) => ending,
+            Err(stop) => {
+                tracing::warn!(%stop, "what the run used was not saved");
+                ending
+            }
+        };
+        self.pending = vec![AgentEventData::RunEnded {
+            detail: ending.detail.clone(),
+            exit_code: ending.stop.exit_code(),
+            result: A::result(state.as_ref(), ending),
+        }];
+    }
+
+    /// What the thread holds after a run that failed: everything that was finished.
+    async fn saved(&mut self) -> Option<A::State> {
+        let snapshot = self.thread.snapshot(None).await.ok().flatten()?;
+        Some(A::State::clone(&snapshot.state))
+    }
+}
+
+fn routed<A: Application>(superstep: i64, state: &A::State, next: &[Name]) -> AgentEventData {
+    let route = A::route(state);
+    let mut to: Vec<String> = next.iter().map(ToString::to_string).collect();
+    to.dedup();
+    AgentEventData::Routed {
+        superstep,
+        from: route.from.to_owned(),
+        to,
+        cause: route.cause,
+    }
+}
+
+/// What a failure of the engine means to the run.
+fn stop_of(error: paraph_graph::Error) -> Stop {
+    use paraph_graph::Error as Engine;
+    match error {
+        Engine::Cancelled(_) => Stop::Cancelled,
+        Engine::Conflict { .. } => Stop::Conflict(error.to_string()),
+        Engine::Store(_) | Engine::Corrupt { .. } => Stop::StoreError(error.to_string()),
+        other => Stop::Internal(other.to_string()),
+    }
+}

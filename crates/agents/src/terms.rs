@@ -1,0 +1,70 @@
+//! On what terms a run is made: plain data that the command line or a server fills in.
+
+use crate::Error;
+use paraph_gateway::{Dialect, Limits, LoopRule, Price};
+use paraph_models::ChatModel;
+use std::sync::Arc;
+
+/// The most tokens that one answer may have in a run whose tokens or money are limited.
+pub const ANSWER_TOKENS: u64 = 4_096;
+
+/// The longest task, in bytes.
+const MAX_TASK: usize = 64 * 1024;
+
+/// The terms of one run. They say nothing about what the run is for.
+#[derive(Clone)]
+pub struct Terms {
+    /// The model.
+    pub model: Arc<dyn ChatModel>,
+    /// What the model costs. Without it the cost is unknown, and a capped run is refused.
+    pub price: Option<Price>,
+    /// What the run may use.
+    pub limits: Limits,
+    /// What counts as a loop.
+    pub loops: LoopRule,
+    /// How the model says what it wants: JSON actions, or the provider's tool calls.
+    pub dialect: Dialect,
+    /// The thread's name, 1 to 200 characters.
+    pub thread: String,
+    /// Whether the run tells every message that is sent and received.
+    pub tell_messages: bool,
+}
+
+impl Terms {
+    /// The article's terms with this model: 8 steps, 6 calls, 20 seconds, JSON actions, exact loops.
+    pub fn new(model: Arc<dyn ChatModel>, thread: impl Into<String>) -> Terms {
+        Terms {
+            model,
+            price: None,
+            limits: Limits::default(),
+            loops: LoopRule::default(),
+            dialect: Dialect::Strict,
+            thread: thread.into(),
+            tell_messages: false,
+        }
+    }
+}
+
+impl std::fmt::Debug for Terms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Terms")
+            .field("model", &self.model.name())
+            .field("limits", &self.limits)
+            .field("dialect", &self.dialect)
+            .field("thread", &self.thread)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A task as agents take it: without space around it, not empty, not too long.
+pub(crate) fn check_task(task: &str) -> Result<&str, Error> {
+    let task = task.trim();
+    match task.len() {
+        0 => Err(Error::EmptyTask),
+        bytes if bytes > MAX_TASK => Err(Error::LongTask {
+            bytes,
+            limit: MAX_TASK,
+        }),
+        _ => Ok(task),
+    }
+}

@@ -1,0 +1,192 @@
+//! The command line. What it takes is a contract; see `paraph --help`.
+
+use clap::{ArgAction, Args as Group, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Runs agents that act on real systems, and lets nothing happen that was not allowed or signed.
+#[derive(Parser, Debug)]
+#[command(
+    name = "paraph",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "Exit codes: 0 finished, 2 usage or configuration, 3 stopped by policy, budget or loop,\n\
+                  4 the model failed, 5 waiting for a person, 6 store or internal failure, 130 interrupted."
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run an agent
+    Run(Box<RunArgs>),
+    /// List the agents there are
+    Agents(ListArgs),
+    /// Draw an agent's graph
+    Graph(GraphArgs),
+    /// Say what a stop reason means, and what to do about it
+    Explain(ExplainArgs),
+    /// Check the configuration, the models and this machine
+    Doctor(DoctorArgs),
+    /// Look at the configuration
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Write shell completions to standard output
+    Completions(CompletionsArgs),
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ConfigCommand {
+    /// Show each value with its source; secrets are masked
+    Show(ConfigShowArgs),
+}
+
+/// Where settings come from besides the environment.
+#[derive(Group, Debug, Clone, Default)]
+pub(crate) struct SourceArgs {
+    /// Read this file instead of `.env`; the real environment wins over it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Option<PathBuf>,
+    /// The libraries' log on standard error: off, error, info or debug, with `,json` for JSON lines
+    #[arg(long, value_name = "LEVEL[,json]")]
+    pub(crate) log: Option<String>,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct RunArgs {
+    /// The agent's name; `paraph agents` lists them
+    pub(crate) agent: String,
+    /// What to do; `-` reads it from standard input
+    pub(crate) task: Option<String>,
+    /// The model: provider:name, `rehearsal` (rule-based, needs no key) or scripted:FILE
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) model: Option<String>,
+    /// Print the result as JSON
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) json: bool,
+    /// Print every event as a line of JSON
+    #[arg(long)]
+    pub(crate) events: bool,
+    /// Write every event as a line of JSON into FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
+    /// Allow a tool; repeatable
+    #[arg(long, value_name = "NAME", action = ArgAction::Append)]
+    pub(crate) allow: Vec<String>,
+    /// Deny a tool, whatever allows it; repeatable
+    #[arg(long, value_name = "NAME", action = ArgAction::Append)]
+    pub(crate) deny: Vec<String>,
+    /// What counts as a loop: exact, soft, cycle or off
+    #[arg(long = "loop", value_name = "RULE")]
+    pub(crate) loops: Option<String>,
+    /// The conversation's name, up to 200 characters; without it one is made and printed
+    #[arg(long, value_name = "NAME")]
+    pub(crate) thread: Option<String>,
+    /// Where runs are kept: `memory:` (files and servers come later)
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
+    /// Show no trace
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Show the messages that go to the model and come from it
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// The customer's number
+    #[arg(
+        long,
+        value_name = "ID",
+        default_value_t = 42,
+        help_heading = "Options of support"
+    )]
+    pub(crate) user: u64,
+}
+
+/// What a run may use.
+#[derive(Group, Debug)]
+#[command(next_help_heading = "Budgets")]
+pub(crate) struct BudgetArgs {
+    /// Decisions of the model
+    #[arg(long, value_name = "N")]
+    pub(crate) max_steps: Option<String>,
+    /// Tool calls, denied ones too
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tool_calls: Option<String>,
+    /// Seconds
+    #[arg(long, value_name = "N")]
+    pub(crate) max_seconds: Option<String>,
+    /// Tokens, in and out
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<String>,
+    /// US dollars; needs the model's price in paraph.toml
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost: Option<String>,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct GraphArgs {
+    /// The agent's name
+    pub(crate) agent: String,
+    /// The form of the drawing
+    #[arg(long, value_enum, default_value = "mermaid")]
+    pub(crate) format: DrawingFormat,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum DrawingFormat {
+    /// Mermaid text
+    Mermaid,
+    /// Graphviz
+    Dot,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct ExplainArgs {
+    /// The stop reason, as `max_steps` or `tool_denied:NAME`; without it all are listed
+    pub(crate) reason: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Also ask the configured model for one word, which costs a few tokens
+    #[arg(long)]
+    pub(crate) online: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct ConfigShowArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}

@@ -1,0 +1,246 @@
+//! `paraph doctor`: is everything there that a run needs? It asks nobody over the network unless told to.
+
+use crate::args::DoctorArgs;
+use crate::choice::{model_settings, spec};
+use crate::config::{Config, Environment, FILE_NAME};
+use crate::failure::{FINISHED, Failure, USAGE};
+use crate::output::{print, print_json, table};
+use crate::terminal::Screen;
+use paraph_agents::{AgentInfo, builtin};
+use paraph_models::{ChatModel, ChatRequest, Message, ModelSpec, init_chat_model, providers};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the model may take to say one word.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How one check went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Ok,
+    /// Fine, but worth knowing.
+    Note,
+    Wrong,
+}
+
+#[derive(Serialize)]
+struct Check {
+    check: &'static str,
+    verdict: Verdict,
+    detail: String,
+}
+
+impl Check {
+    fn new(check: &'static str, verdict: Verdict, detail: impl Into<String>) -> Check {
+        Check {
+            check,
+            verdict,
+            detail: detail.into(),
+        }
+    }
+
+    fn of(check: &'static str, result: Result<String, Failure>) -> Check {
+        match result {
+            Ok(detail) => Check::new(check, Verdict::Ok, detail),
+            Err(Failure::Usage(why) | Failure::Broken(why)) => {
+                Check::new(check, Verdict::Wrong, why)
+            }
+            Err(Failure::ClosedPipe) => Check::new(check, Verdict::Wrong, "the output was closed"),
+        }
+    }
+}
+
+pub(super) fn examine(args: &DoctorArgs) -> Result<u8, Failure> {
+    let mut checks = vec![version()];
+    match Config::load(&args.sources, Vec::new()) {
+        Ok(config) => checks.extend(with_config(&config, args)),
+        Err(failure) => checks.push(Check::of("configuration", Err(failure))),
+    }
+    if args.json {
+        print_json(&checks)?;
+    } else {
+        print(&table(&checks.iter().map(line).collect::<Vec<_>>()))?;
+    }
+    let wrong = checks.iter().any(|check| check.verdict == Verdict::Wrong);
+    Ok(if wrong { USAGE } else { FINISHED })
+}
+
+fn line(check: &Check) -> Vec<String> {
+    let verdict = match check.verdict {
+        Verdict::Ok => "ok",
+        Verdict::Note => "note",
+        Verdict::Wrong => "WRONG",
+    };
+    vec![
+        verdict.to_owned(),
+        check.check.to_owned(),
+        check.detail.clone(),
+    ]
+}
+
+fn version() -> Check {
+    let (version, os, arch) = (
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+    );
+    Check::new(
+        "version",
+        Verdict::Ok,
+        format!("paraph {version} on {os} {arch}"),
+    )
+}
+
+fn with_config(config: &Config, args: &DoctorArgs) -> Vec<Check> {
+    let mut checks = vec![
+        terminal(&config.environment),
+        env_file(&config.environment),
+        files(config),
+    ];
+    checks.extend(keys(config));
+    for agent in builtin() {
+        checks.extend(models(config, &agent, args.online));
+    }
+    checks.push(Check::of("data directory", data_dir(config)));
+    checks
+}
+
+fn terminal(environment: &Environment) -> Check {
+    let screen = Screen::of_stderr(environment);
+    let detail = match (screen.live, screen.colour) {
+        (true, true) => "live, with colours",
+        (true, false) => "live, without colours",
+        (false, _) => "plain lines: standard error is no terminal, or a dumb one",
+    };
+    Check::new("terminal", Verdict::Ok, detail)
+}
+
+fn env_file(environment: &Environment) -> Check {
+    let path = environment.file_path().display();
+    match environment.has_file {
+        true => Check::new("env file", Verdict::Ok, format!("{path} was read")),
+        false => Check::new(
+            "env file",
+            Verdict::Note,
+            format!("no {path}; the environment alone counts"),
+        ),
+    }
+}
+
+fn files(config: &Config) -> Check {
+    let paths: Vec<_> = config
+        .file_paths()
+        .map(|path| path.display().to_string())
+        .collect();
+    match paths.is_empty() {
+        true => Check::new(
+            "configuration",
+            Verdict::Note,
+            format!("no {FILE_NAME}: defaults"),
+        ),
+        false => Check::new(
+            "configuration",
+            Verdict::Ok,
+            format!("{} was read", paths.join(", ")),
+        ),
+    }
+}
+
+fn keys(config: &Config) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut any = false;
+    for provider in providers() {
+        match config.get(&format!("providers.{}.api_key", provider.name)) {
+            Ok(None) => {}
+            Ok(Some(found)) => {
+                any = true;
+                let detail = format!("{} is set by {}", provider.key_variable, found.source);
+                checks.push(Check::new("key", Verdict::Ok, detail));
+            }
+            Err(failure) => checks.push(Check::of("key", Err(failure))),
+        }
+    }
+    if !any {
+        let detail = "no provider's key is set; the rehearsal model needs none";
+        checks.push(Check::new("key", Verdict::Note, detail));
+    }
+    checks
+}
+
+fn models(config: &Config, agent: &AgentInfo, online: bool) -> Vec<Check> {
+    let chosen = match spec(config, agent) {
+        Ok((chosen, _)) => chosen,
+        Err(failure) => return vec![Check::of("model", Err(failure))],
+    };
+    if chosen == ModelSpec::Rehearsal {
+        let detail = format!("{}: rehearsal", agent.name);
+        return vec![Check::new("model", Verdict::Note, detail)];
+    }
+    let model = model_settings(config, Some(agent.default_model.to_owned()))
+        .and_then(|settings| init_chat_model(&chosen, &settings).map_err(Failure::usage));
+    let mut checks = vec![Check::of(
+        "model",
+        model
+            .as_ref()
+            .map(|model| format!("{}: {}", agent.name, model.name()))
+            .map_err(again),
+    )];
+    if let (Ok(model), true) = (model, online) {
+        checks.push(Check::of("answer", one_word(&model)));
+    }
+    checks
+}
+
+/// The same failure once more.
+fn again(failure: &Failure) -> Failure {
+    match failure {
+        Failure::Usage(text) => Failure::Usage(text.clone()),
+        Failure::Broken(text) => Failure::Broken(text.clone()),
+        Failure::ClosedPipe => Failure::ClosedPipe,
+    }
+}
+
+fn one_word(model: &Arc<dyn ChatModel>) -> Result<String, Failure> {
+    super::runtime()?.block_on(async {
+        let request = ChatRequest {
+            deadline: tokio::time::Instant::now().checked_add(PATIENCE),
+            ..ChatRequest::new([Message::human("Reply with the single word: ready")])
+        };
+        match model.complete(&request).await {
+            Ok(_) => Ok(format!("{} answers", model.name())),
+            Err(error) => Err(Failure::Usage(format!("{}: {error}", error.reason()))),
+        }
+    })
+}
+
+/// Whether the data directory, or the place where it would be made, can be written to.
+fn data_dir(config: &Config) -> Result<String, Failure> {
+    let named = config
+        .get("data_dir")?
+        .map(|found| PathBuf::from(found.text));
+    let Some(dir) = named.or_else(|| config.environment.data_dir()) else {
+        return Err(Failure::usage(
+            "this platform names none: set PARAPH_DATA_DIR",
+        ));
+    };
+    let shown = dir.display();
+    let Some(there) = dir.ancestors().find(|place| place.is_dir()) else {
+        return Err(Failure::Usage(format!(
+            "{shown}: no directory above it exists"
+        )));
+    };
+    let can = can_write(there).map_err(|error| Failure::Usage(format!("{shown}: {error}")));
+    can.map(|()| format!("{shown} can be written to (nothing is kept there yet)"))
+}
+
+fn can_write(dir: &Path) -> std::io::Result<()> {
+    let probe = dir.join(format!(".paraph-doctor-{}", std::process::id()));
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&probe)?;
+    std::fs::remove_file(&probe)
+}

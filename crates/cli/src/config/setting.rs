@@ -1,0 +1,82 @@
+//! Which settings there are: their keys, variables and defaults. `config show` lists exactly these.
+
+use paraph_models::{RetryPolicy, providers};
+
+/// How a setting's value is handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Shown as it is.
+    Plain,
+    /// May be shown, but may contain a password.
+    Address,
+    /// Never shown, never in a configuration file, and also read from a file that `NAME_FILE` names.
+    Secret,
+}
+
+/// One setting.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    /// Its key in `paraph.toml`, with dots between tables.
+    pub(crate) key: String,
+    /// The variables that hold it, the first one first.
+    pub(crate) variables: Vec<String>,
+    pub(crate) kind: Kind,
+    pub(crate) default: Option<String>,
+}
+
+impl Setting {
+    fn new(key: impl Into<String>, variables: &[&str]) -> Setting {
+        Setting {
+            key: key.into(),
+            variables: variables.iter().map(|name| (*name).to_owned()).collect(),
+            kind: Kind::Plain,
+            default: None,
+        }
+    }
+
+    fn kind(self, kind: Kind) -> Setting {
+        Setting { kind, ..self }
+    }
+
+    fn default(self, text: impl Into<String>) -> Setting {
+        Setting {
+            default: Some(text.into()),
+            ..self
+        }
+    }
+}
+
+/// All settings, in the order in which they are listed.
+pub(crate) fn settings() -> Vec<Setting> {
+    let timeout = RetryPolicy::default().timeout.as_secs().to_string();
+    let mut all = vec![
+        Setting::new("model", &["PARAPH_MODEL"]),
+        Setting::new("store", &["PARAPH_STORE"])
+            .kind(Kind::Address)
+            .default("memory:"),
+        Setting::new("loop", &["PARAPH_LOOP"]).default("exact"),
+        Setting::new("max_steps", &["PARAPH_MAX_STEPS"]),
+        Setting::new("max_tool_calls", &["PARAPH_MAX_TOOL_CALLS"]),
+        Setting::new("max_seconds", &["PARAPH_MAX_SECONDS"]),
+        Setting::new("max_tokens", &["PARAPH_MAX_TOKENS"]),
+        Setting::new("max_cost", &["PARAPH_MAX_COST"]),
+        Setting::new("model_timeout_seconds", &["OPENAI_TIMEOUT_SECONDS"]).default(timeout),
+        Setting::new("log", &["PARAPH_LOG"]).default("off"),
+        Setting::new("data_dir", &["PARAPH_DATA_DIR"]),
+        Setting::new("ca_file", &["PARAPH_CA_FILE", "SSL_CERT_FILE"]),
+        Setting::new("https_proxy", &["HTTPS_PROXY", "https_proxy"]).kind(Kind::Address),
+        Setting::new("http_proxy", &["HTTP_PROXY", "http_proxy"]).kind(Kind::Address),
+        Setting::new("no_proxy", &["NO_PROXY", "no_proxy"]),
+    ];
+    for provider in providers() {
+        let key = |word: &str| format!("providers.{}.{word}", provider.name);
+        let model: &[&str] = match provider.name {
+            "openai" => &["OPENAI_MODEL"],
+            _ => &[],
+        };
+        all.push(Setting::new(key("api_key"), &[provider.key_variable]).kind(Kind::Secret));
+        all.push(Setting::new(key("base_url"), &[provider.base_url_variable]).kind(Kind::Address));
+        all.push(Setting::new(key("model"), model));
+    }
+    all
+}

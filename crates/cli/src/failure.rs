@@ -1,0 +1,60 @@
+//! What ends the program before or beside a run, with the exit code that scripts rely on.
+
+use std::process::ExitCode;
+
+/// Exit code: finished.
+pub(crate) const FINISHED: u8 = 0;
+/// Exit code: wrong usage or configuration.
+pub(crate) const USAGE: u8 = 2;
+/// Exit code: store, conflict or internal failure.
+pub(crate) const BROKEN: u8 = 6;
+/// Exit code: interrupted.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Why the program ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The user or the configuration has to put something right.
+    Usage(String),
+    /// Something that is nobody's input failed.
+    Broken(String),
+    /// Whoever read our output has gone; that is no mistake, and there is nobody to tell.
+    ClosedPipe,
+}
+
+impl Failure {
+    pub(crate) fn usage(text: impl std::fmt::Display) -> Failure {
+        Failure::Usage(text.to_string())
+    }
+
+    /// Says what happened, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Failure::Usage(text) => {
+                crate::output::note(&format!("error: {text}"));
+                ExitCode::from(USAGE)
+            }
+            Failure::Broken(text) => {
+                crate::output::note(&format!("error: {text}"));
+                ExitCode::from(BROKEN)
+            }
+            Failure::ClosedPipe => ExitCode::from(FINISHED),
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    /// For writing to standard output.
+    fn from(error: std::io::Error) -> Failure {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+            _ => Failure::Broken(format!("standard output: {error}")),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        Failure::Broken(format!("a result cannot be written as JSON: {error}"))
+    }
+}

@@ -1,0 +1,261 @@
+//! The live trace of a run on standard error: one line for each thing that happened.
+//!
+//! On a terminal a spinner shows what is under way; elsewhere there are plain lines only. Everything
+//! that comes from a model or a tool is made safe to show first.
+
+use crate::output::note;
+use crate::terminal::{Ink, Screen, printable, printable_line};
+use paraph_agents::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+/// How often the spinner moves.
+pub(crate) const TICK: Duration = Duration::from_millis(120);
+
+const FRAMES: [&str; 4] = ["|", "/", "-", "\\"];
+/// The longest name of a tool that is shown.
+const NAME: usize = 60;
+/// The longest detail that is shown.
+const DETAIL: usize = 300;
+
+/// Shows a run.
+pub(crate) struct Trace {
+    screen: Screen,
+    quiet: bool,
+    max_steps: Option<u64>,
+    /// What is under way, and since when.
+    busy: Option<(String, Instant)>,
+    frame: usize,
+    drawn: bool,
+}
+
+impl Trace {
+    pub(crate) fn new(screen: Screen, quiet: bool) -> Trace {
+        Trace {
+            screen,
+            quiet,
+            max_steps: None,
+            busy: None,
+            frame: 0,
+            drawn: false,
+        }
+    }
+
+    /// Whether there is a spinner to move.
+    pub(crate) fn spins(&self) -> bool {
+        self.screen.live && !self.quiet && self.busy.is_some()
+    }
+
+    /// Moves the spinner.
+    pub(crate) fn tick(&mut self) {
+        let Some((what, since)) = &self.busy else {
+            return;
+        };
+        let frame = FRAMES.get(self.frame % FRAMES.len()).unwrap_or(&"-");
+        self.frame += 1;
+        let seconds = since.elapsed().as_secs_f32();
+        let mut out = std::io::stderr().lock();
+        let _ = write!(out, "\r\u{1b}[2K{frame} {what} {seconds:.1} s");
+        let _ = out.flush();
+        self.drawn = true;
+    }
+
+    /// Takes the spinner away.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let mut out = std::io::stderr().lock();
+            let _ = write!(out, "\r\u{1b}[2K");
+            let _ = out.flush();
+        }
+    }
+
+    /// Shows an event.
+    pub(crate) fn show(&mut self, event: &AgentEvent) {
+        self.clear();
+        self.busy = self.under_way(&event.data);
+        if self.quiet {
+            return;
+        }
+        if let Some(line) = self.line(event) {
+            note(&line);
+        }
+    }
+
+    fn under_way(&mut self, data: &AgentEventData) -> Option<(String, Instant)> {
+        let what = match data {
+            AgentEventData::StepStarted { step, max_steps } => {
+                self.max_steps = *max_steps;
+                format!("{} think", self.step(*step))
+            }
+            AgentEventData::ToolStarted { step, tool, .. } => {
+                format!("{} act {}", self.step(*step), printable_line(tool, NAME))
+            }
+            AgentEventData::Message { .. } => return self.busy.take(),
+            _ => return None,
+        };
+        Some((what, Instant::now()))
+    }
+
+    fn step(&self, step: u64) -> String {
+        match self.max_steps {
+            Some(most) => format!("step {step}/{most}"),
+            None => format!("step {step}"),
+        }
+    }
+
+    fn line(&self, event: &AgentEvent) -> Option<String> {
+        Some(match &event.data {
+            AgentEventData::RunStarted { agent, model, .. } => format!(
+                "run    {agent}  model {}  thread {}",
+                printable_line(model, NAME),
+                printable_line(&event.thread_id, 200)
+            ),
+            AgentEventData::Message { message, .. } => spoken(self.screen, message),
+            AgentEventData::ModelAnswered { .. }
+            | AgentEventData::StepStarted { .. }
+            | AgentEventData::ToolStarted { .. } => return self.answered(&event.data),
+            AgentEventData::ModelFailed {
+                step,
+                ms,
+                stop_reason,
+                detail,
+            } => {
+                let reason = self.screen.paint(Ink::Red, &stop_reason.to_string());
+                format!(
+                    "{}  think  {ms} ms  {reason}{}",
+                    self.step(*step),
+                    more(detail)
+                )
+            }
+            AgentEventData::Decided {
+                step,
+                kind,
+                tools,
+                stop_reason,
+            } => {
+                let tools = tools.iter().map(|tool| printable_line(tool, NAME));
+                let what = [kind.clone()].into_iter().chain(tools).collect::<Vec<_>>();
+                let reason = stop_reason
+                    .as_ref()
+                    .map(|stop| format!("  {}", self.screen.paint(Ink::Red, &stop.to_string())));
+                format!(
+                    "{}  think  decides: {}{}",
+                    self.step(*step),
+                    what.join(" "),
+                    reason.unwrap_or_default()
+                )
+            }
+            AgentEventData::ToolEnded { .. } => self.called(&event.data)?,
+            AgentEventData::Routed {
+                from, to, cause, ..
+            } => {
+                let to = match to.is_empty() {
+                    true => "end".to_owned(),
+                    false => to.join(", "),
+                };
+                let cause = printable_line(cause, DETAIL);
+                self.screen
+                    .paint(Ink::Dim, &format!("route  {from} -> {to}: {cause}"))
+            }
+            AgentEventData::Budget { budget } => self.screen.paint(Ink::Dim, &spent(budget)),
+            _ => return None,
+        })
+    }
+
+    fn answered(&self, data: &AgentEventData) -> Option<String> {
+        let AgentEventData::ModelAnswered {
+            step,
+            ms,
+            attempts,
+            input_tokens,
+            output_tokens,
+            estimated,
+            ..
+        } = data
+        else {
+            return None;
+        };
+        let about = if *estimated { "about " } else { "" };
+        let tokens = match input_tokens + output_tokens {
+            0 => String::new(),
+            _ => format!("  {about}{input_tokens}+{output_tokens} tokens"),
+        };
+        let attempts = match attempts {
+            0 | 1 => String::new(),
+            more => format!("  {more} attempts"),
+        };
+        let ok = self.screen.paint(Ink::Green, "ok");
+        Some(format!(
+            "{}  think  {ms} ms  {ok}{tokens}{attempts}",
+            self.step(*step)
+        ))
+    }
+
+    fn called(&self, data: &AgentEventData) -> Option<String> {
+        let AgentEventData::ToolEnded {
+            step,
+            tool,
+            args,
+            args_hash,
+            ok,
+            ms,
+            stop_reason,
+            detail,
+        } = data
+        else {
+            return None;
+        };
+        let verdict = match (ok, stop_reason) {
+            (true, _) => self.screen.paint(Ink::Green, "ok"),
+            (false, Some(stop)) => {
+                let reason = printable_line(&stop.to_string(), DETAIL);
+                self.screen.paint(Ink::Red, &reason) + &more(detail)
+            }
+            (false, None) => self.screen.paint(Ink::Yellow, "not ok"),
+        };
+        Some(format!(
+            "{}  act    {} {}  {args_hash}  {ms} ms  {verdict}",
+            self.step(*step),
+            printable_line(tool, NAME),
+            printable_line(args, DETAIL),
+        ))
+    }
+}
+
+fn more(detail: &Option<String>) -> String {
+    match detail {
+        Some(detail) => format!("  ({})", printable_line(detail, DETAIL)),
+        None => String::new(),
+    }
+}
+
+fn spoken(screen: Screen, message: &SpokenMessage) -> String {
+    let mut lines = String::new();
+    for line in printable(&message.text).lines() {
+        let role = screen.paint(Ink::Dim, &format!("{:>6} |", message.role));
+        lines.push_str(&format!("{role} {line}\n"));
+    }
+    lines
+}
+
+/// The budget line: what is used, of how much.
+pub(crate) fn spent(budget: &BudgetView) -> String {
+    let of = |most: Option<u64>| most.map_or(String::new(), |most| format!("/{most}"));
+    let dollars = |micro: u64| format!("{:.4}", micro as f64 / 1e6);
+    let cost = match (budget.micro_dollars, budget.max_micro_dollars) {
+        (None, _) => "cost unknown".to_owned(),
+        (Some(used), None) => format!("cost {} USD", dollars(used)),
+        (Some(used), Some(most)) => format!("cost {}/{} USD", dollars(used), dollars(most)),
+    };
+    format!(
+        "budget steps {}{}, tool calls {}{}, {:.1}{} s, tokens {}{}, {cost}",
+        budget.steps,
+        of(budget.max_steps),
+        budget.tool_calls,
+        of(budget.max_tool_calls),
+        budget.ms as f64 / 1e3,
+        of(budget.max_seconds),
+        budget.tokens,
+        of(budget.max_tokens),
+    )
+}
