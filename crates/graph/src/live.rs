@@ -38,6 +38,8 @@ pub(crate) struct Live<S: State> {
     shared: bool,
     /// A superstep could not be closed: the state in memory is of no superstep.
     broken: bool,
+    /// How the open superstep came about.
+    source: Source,
     updates: Vec<S::Update>,
     changes: Vec<Change>,
     unsaved: Vec<Change>,
@@ -60,6 +62,7 @@ impl<S: State> Live<S> {
             total: vec![Change::Unchanged; channels],
             shared: false,
             broken: false,
+            source: Source::Loop,
             updates: Vec::new(),
             changes: vec![Change::Unchanged; channels],
             unsaved: vec![Change::Unchanged; channels],
@@ -381,6 +384,7 @@ impl<S: State> Live<S> {
             lock(&session.memos).clear();
         }
         self.tell_state(shape, session, Some((id, parent, source)));
+        self.source = source;
         if journal.holds_back() && matches!(source, Source::Loop | Source::Input) {
             journal.tell(self.untold.drain(..)).await;
             return Ok(());
@@ -492,7 +496,7 @@ impl<S: State> Live<S> {
             && !self.broken
         {
             let held = journal.take_held();
-            let put = self.put(shape, session, (head, Source::Loop), held)?;
+            let put = self.put(shape, session, (head, self.source), held)?;
             journal.put(put, Vec::new()).await?;
         }
         journal.flush().await

@@ -32,7 +32,7 @@ pub struct Snapshot<S> {
     pub state: Arc<S>,
     /// The channels that were ever written; the others have their defaults.
     pub written: Vec<&'static str>,
-    /// The nodes that are not done.
+    /// The nodes that are not done; at a named checkpoint, all that were due there.
     pub next: Vec<Name>,
     /// The tasks of the open superstep.
     pub tasks: Vec<TaskView>,
@@ -111,6 +111,16 @@ pub(crate) async fn read<S: State>(
     } else {
         Arc::new(live.shown())
     };
+    let mut next = crate::start::next(&live, shape);
+    if at.is_some() {
+        next = live
+            .run
+            .tasks
+            .iter()
+            .map(|t| shape.topology.name(t.node))
+            .collect();
+        next.dedup();
+    }
     Ok(Some(Snapshot {
         checkpoint,
         parent,
@@ -118,7 +128,7 @@ pub(crate) async fn read<S: State>(
         finished: live.run.is_over(),
         state,
         written,
-        next: crate::start::next(&live, shape),
+        next,
         tasks,
         interrupts: live.run.waiting(),
     }))

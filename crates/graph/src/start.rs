@@ -212,6 +212,10 @@ impl<S: State> Start<S> {
     async fn go(mut self, events: Option<Events>) -> Result<Outcome<S>, Error> {
         let shape = self.graph.0.clone();
         self.check(&shape)?;
+        if let Some(reason) = self.control.cancelled() {
+            // Nothing has begun, so there is nothing to record.
+            return Err(Error::Cancelled(reason));
+        }
         let lease = match &self.place {
             None => None,
             Some((store, name)) => Some(store.lease(name, self.run).await?),
@@ -493,18 +497,17 @@ fn carry_over<S: State>(
     for (id, answer) in given {
         let unknown = || Error::UnknownInterrupt(id.clone());
         let question = asked.iter().find(|q| q.id == id).ok_or_else(unknown)?;
-        let parts = ["interrupt", &*question.node, &*question.key];
-        let was = old
-            .iter()
-            .position(|birth| session.key(*birth, &parts) == id);
-        // A question asked inside a subgraph belongs to that subgraph's old branch.
-        let birth = live.run.tasks[was.ok_or_else(unknown)?].birth;
-        notes.push(answer_note(
-            session,
-            birth,
-            &session.key(birth, &parts),
-            answer,
-        ));
+        // A question asked inside a subgraph belongs to that subgraph's old branch: it is not found.
+        let owner = ["interrupt", "wait"].into_iter().find_map(|kind| {
+            let parts = [kind, &*question.node, &*question.key];
+            let was = old
+                .iter()
+                .position(|birth| session.key(*birth, &parts) == id)?;
+            let birth = live.run.tasks.get(was)?.birth;
+            Some((birth, session.key(birth, &parts)))
+        });
+        let (birth, renewed) = owner.ok_or_else(unknown)?;
+        notes.push(answer_note(session, birth, &renewed, answer));
     }
     Ok(notes)
 }
