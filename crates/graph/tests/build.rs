@@ -1,6 +1,11 @@
 //! Building a graph and running it plainly: what `build` refuses, what goes in and out, threads,
 //! stores that fail, contexts, memories, and calls from code without a runtime.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
+)]
+
 use futures::future::{BoxFuture, join_all};
 use paraph_graph::*;
 use serde_json::json;

@@ -1,5 +1,10 @@
 //! Channels: how the writes of one superstep are folded, what stays, and what a checkpoint holds.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
+)]
+
 use paraph_graph::*;
 use serde_json::{Value, json};
 use std::{

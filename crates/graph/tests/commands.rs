@@ -1,5 +1,10 @@
 //! Commands: a node, a subgraph or the caller says what to write and where to go.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
+)]
+
 use paraph_graph::*;
 use std::{
     sync::{

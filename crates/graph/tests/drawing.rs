@@ -1,5 +1,10 @@
 //! Drawings: the whole text, for every kind of node and edge, with subgraphs shut and open.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
+)]
+
 use paraph_graph::*;
 use serde_json::json;
 

@@ -1,5 +1,10 @@
 //! Graphs without their state's type: what a server does with `Arc<dyn AnyGraph>`, in JSON.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
+)]
+
 use paraph_graph::*;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,6 +1,11 @@
 //! Tasks at the same time: they really overlap, use both threads, never starve each other, and their
 //! order of finishing changes nothing. And what a superstep must not cost: a copy of the state.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
+)]
+
 use paraph_graph::*;
 use proptest::prelude::*;
 use std::{
@@ -223,15 +228,16 @@ proptest! {
         waits in proptest::collection::vec(0_u64..50, 1..12),
         stored in any::<bool>(),
     ) {
-        async fn wait(waits: &Vec<u64>, n: u64, _: &Work, _: &Ctx) -> Result<Update<Work>> {
+        async fn wait(waits: &Arc<[u64]>, n: u64, _: &Work, _: &Ctx) -> Result<Update<Work>> {
             tokio::time::sleep(Duration::from_millis(waits[n as usize])).await;
             Ok(Work::update().log([n.to_string()]))
         }
-        async fn wait_twice(waits: &Vec<u64>, _: &Work, ctx: &Ctx) -> Result<Update<Work>> {
+        async fn wait_twice(waits: &Arc<[u64]>, _: &Work, ctx: &Ctx) -> Result<Update<Work>> {
             tokio::time::sleep(Duration::from_millis(waits[0] * 2)).await;
             Ok(Work::update().log([ctx.node().to_owned()]).last(7))
         }
         let count = waits.len() as u64;
+        let waits: Arc<[u64]> = waits.into();
         let graph = work()
             .node("z", with(waits.clone(), wait_twice))
             .each(SEND, with(waits, wait))
@@ -325,7 +331,7 @@ async fn no_superstep_copies_the_state() {
     let store = MemoryStore::shared();
     let modes = [Mode::Updates, Mode::Tasks, Mode::Custom];
     let run = Heavy::update;
-    let runs: Vec<(&str, Stream<Heavy>)> = vec![
+    let runs: [(&str, Stream<Heavy>); 5] = [
         ("plain", graph.run(run()).stream([])),
         ("told", graph.run(run()).stream(modes)),
         (

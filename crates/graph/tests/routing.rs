@@ -1,5 +1,10 @@
 //! Where a run goes: branches, fan-out, joins, deferred nodes, loops and their limits.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
+)]
+
 use paraph_graph::*;
 
 #[derive(State, Clone, Default, Debug, PartialEq)]
@@ -370,7 +375,7 @@ async fn a_run_over_its_limit_keeps_what_it_did_and_goes_on_with_a_fresh_limit()
 // 24.
 #[tokio::test]
 async fn a_start_branch_chooses_from_the_input_and_may_hold_what_it_likes() {
-    let names = vec!["a".to_owned(), "b".to_owned()];
+    let names = ["a".to_owned(), "b".to_owned()];
     let graph = path(["a", "b"])
         .start_branch(
             move |p| -> Name {

@@ -1,5 +1,10 @@
 //! Sends: one task per payload, in the order sent, each with its own limits, questions and subgraph.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
+)]
+
 use paraph_graph::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -1,5 +1,10 @@
 //! What a run tells while it runs: which events, in which order, and never before they are saved.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
+)]
+
 use paraph_graph::*;
 use serde_json::{Value, json};
 use std::{
