@@ -30,6 +30,8 @@ pub(crate) struct Place {
     pub(crate) record: CallRecord,
     /// Whether the store has the record, in this state or an earlier one.
     pub(crate) stored: bool,
+    /// Whether a write about it was begun and nobody knows how it ended.
+    pub(crate) in_doubt: bool,
 }
 
 /// What the book knows of a key.
@@ -60,6 +62,7 @@ impl Book {
                 place: Place {
                     record,
                     stored: true,
+                    in_doubt: false,
                 },
                 running: false,
                 noted: false,
@@ -84,7 +87,7 @@ impl Book {
                 tool: record.tool.clone(),
             });
         }
-        if entry.running {
+        if entry.running || entry.place.in_doubt {
             return Err(Stop::Conflict(format!("the call `{key}` is under way")));
         }
         match &record.outcome {
@@ -122,6 +125,7 @@ impl Book {
         let place = Place {
             record,
             stored: false,
+            in_doubt: false,
         };
         let entry = Entry {
             place: place.clone(),
@@ -130,6 +134,30 @@ impl Book {
         };
         self.entries.insert(place.record.key.clone(), entry);
         place
+    }
+
+    /// Whether the store has to be asked about a key before it can be used again.
+    pub(crate) fn is_in_doubt(&self, key: &str) -> bool {
+        let entry = self.entries.get(key);
+        entry.is_some_and(|entry| entry.place.in_doubt && !entry.running)
+    }
+
+    /// What the store said about a key that was in doubt.
+    pub(crate) fn settle_doubt(&mut self, key: &str, stored: Option<CallRecord>) {
+        let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.running) else {
+            return;
+        };
+        let place = &mut entry.place;
+        place.in_doubt = false;
+        place.stored = stored.is_some();
+        match stored {
+            Some(record) => place.record = record,
+            // What is not saved did not happen.
+            None => {
+                place.record.outcome = None;
+                place.record.full_output = None;
+            }
+        }
     }
 
     /// The caller is done with the key: with an outcome, if the record has one now.

@@ -118,6 +118,14 @@ pub struct Usage {
 }
 
 impl Usage {
+    fn totals(&self, active: Duration) -> Usage {
+        Usage {
+            active,
+            per_tool: BTreeMap::new(),
+            ..*self
+        }
+    }
+
     /// The whole cost in millionths of a US dollar; nothing if any price was unknown.
     pub fn cost(&self) -> Option<u64> {
         (self.unpriced == 0).then_some(self.micro_dollars)
@@ -189,6 +197,15 @@ impl Budget {
             active: state.watch.elapsed(Instant::now()),
             ..state.purse.used().clone()
         }
+    }
+
+    /// What was used so far, but for the calls of each tool: those may be many names.
+    pub(crate) fn totals(&self) -> Usage {
+        let state = self.lock();
+        state
+            .purse
+            .used()
+            .totals(state.watch.elapsed(Instant::now()))
     }
 
     /// What the run may use in all.

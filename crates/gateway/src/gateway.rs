@@ -78,6 +78,9 @@ impl Gateway {
     }
 
     /// Opens a run that spends from this purse: a child of another run, with a run id of its own.
+    ///
+    /// The purse is charged with what the run used in earlier lives, so each opening takes a purse of its
+    /// own.
     pub async fn session_in(&self, scope: Scope, budget: Budget) -> Result<Session, Stop> {
         Session::open(self.0.clone(), scope, budget).await
     }

@@ -5,6 +5,7 @@
 use crate::json::{Bounds, Json};
 use crate::stop::{Failure, Stop};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Which run a record belongs to. Two runs are the same only if all four are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -23,7 +24,7 @@ pub struct RunRef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// The run.
-    pub run: RunRef,
+    pub run: Arc<RunRef>,
     /// The name of the call: the same key is the same call.
     pub key: String,
     /// The order in which the run's calls were admitted, from 1.

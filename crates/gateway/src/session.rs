@@ -83,26 +83,26 @@ pub struct Session(Arc<Inner>);
 struct Inner {
     parts: Arc<Parts>,
     scope: Scope,
-    run: RunRef,
+    run: Arc<RunRef>,
     budget: Budget,
     book: Mutex<Book>,
     ledger: Ledger,
 }
 
 /// A call that has passed the counting checks: taken in the book until it is dropped.
-struct Ticket {
-    session: Session,
-    call: ToolCall,
+struct Ticket<'c> {
+    session: &'c Session,
+    call: &'c ToolCall,
     place: Place,
 }
 
-enum Admitted {
+enum Admitted<'c> {
     /// The key is known and the call has ended.
     Ended(Outcome),
     /// The call was counted and goes no further than this.
-    Refused(Ticket, Outcome),
+    Refused(Ticket<'c>, Outcome),
     /// The call may go on to its schema.
-    Go(Ticket),
+    Go(Ticket<'c>),
 }
 
 impl Session {
@@ -111,7 +111,7 @@ impl Session {
         scope: Scope,
         budget: Budget,
     ) -> Result<Session, Stop> {
-        let run = scope.run_ref();
+        let run = Arc::new(scope.run_ref());
         let records = parts.store.calls(&run).await.map_err(broken)?;
         let counters = parts.store.counters(&run).await.map_err(broken)?;
         let earlier = ledger::usage(&records, &counters);
@@ -153,6 +153,7 @@ impl Session {
     /// When calls run in parallel, those that arrive first get the last slots of the budget; never do
     /// more run than there are slots. [`Session::call_all`] makes the order certain.
     pub async fn call(&self, key: &str, call: &ToolCall) -> Result<Reply, Stop> {
+        self.settle_doubt(key).await?;
         let admitted = self.admit(key, call)?;
         self.finish(admitted).await
     }
@@ -163,16 +164,19 @@ impl Session {
     /// budget has fewer slots than there are calls, the first ones get them, in every run alike. There is
     /// one result for each call, in the order of the list.
     pub async fn call_all(&self, calls: &[(String, ToolCall)]) -> Vec<Result<Reply, Stop>> {
+        let mut doubts = Vec::new();
+        for (key, _) in calls {
+            doubts.push(self.settle_doubt(key).await);
+        }
         let admitted: Vec<_> = calls
             .iter()
-            .map(|(key, call)| self.admit(key, call))
+            .zip(doubts)
+            .map(|((key, call), settled)| settled.and_then(|()| self.admit(key, call)))
             .collect();
-        join_all(
-            admitted
-                .into_iter()
-                .map(async |admitted| self.finish(admitted?).await),
-        )
-        .await
+        let finished = admitted
+            .into_iter()
+            .map(async |admitted| self.finish(admitted?).await);
+        join_all(finished).await
     }
 
     /// The run's purse, for its steps, model calls, pauses and children.
@@ -193,7 +197,7 @@ impl Session {
     /// Saves what the run has used beside its calls: steps, time, tokens, money. Every call saves it
     /// too; an agent does so before it pauses or ends.
     pub async fn save(&self) -> Result<(), Stop> {
-        self.commit(Change::default()).await
+        self.commit(Change::default()).await.map_err(broken)
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -201,7 +205,7 @@ impl Session {
     }
 
     /// The checks 2 to 5, under one lock: nobody else's call comes between them.
-    fn admit(&self, key: &str, call: &ToolCall) -> Result<Admitted, Stop> {
+    fn admit<'c>(&'c self, key: &str, call: &'c ToolCall) -> Result<Admitted<'c>, Stop> {
         let mut book = self.book();
         let place = match book.look_up(key, call)? {
             Known::Ended(outcome) => return Ok(Admitted::Ended(outcome)),
@@ -218,8 +222,8 @@ impl Session {
                 .then_some(Outcome::Stopped(Stop::LoopDetected)),
         };
         let ticket = Ticket {
-            session: self.clone(),
-            call: call.clone(),
+            session: self,
+            call,
             place,
         };
         Ok(match refusal {
@@ -247,7 +251,7 @@ impl Session {
             run: self.0.run.clone(),
             key: key.to_owned(),
             seq: 0,
-            step: self.0.budget.used().steps,
+            step: self.0.budget.totals().steps,
             epoch: self.0.scope.epoch,
             tool: call.name().to_owned(),
             arguments: call.arguments(),
@@ -282,17 +286,32 @@ impl Session {
     }
 
     /// Writes to the store, together with whatever usage it does not know of yet.
-    async fn commit(&self, mut change: Change) -> Result<(), Stop> {
-        let spent = self.0.ledger.take(&self.0.budget.used());
+    async fn commit(&self, mut change: Change) -> Result<(), StoreError> {
+        let spent = self.0.ledger.take(&self.0.budget.totals());
         change.add.extend(spent.adds(&self.0.run));
         if change == Change::default() {
             return Ok(());
         }
-        let result = self.0.parts.store.commit(change).await;
-        if result.is_err() {
-            self.0.ledger.give_back(spent);
+        self.0.parts.store.commit(change).await?;
+        spent.told();
+        Ok(())
+    }
+
+    /// If it is not known whether the last write about a key arrived, asks the store.
+    async fn settle_doubt(&self, key: &str) -> Result<(), Stop> {
+        if !self.book().is_in_doubt(key) {
+            return Ok(());
         }
-        result.map_err(broken)
+        let records = self
+            .0
+            .parts
+            .store
+            .calls(&self.0.run)
+            .await
+            .map_err(broken)?;
+        let stored = records.into_iter().find(|record| record.key == key);
+        self.book().settle_doubt(key, stored);
+        Ok(())
     }
 }
 
@@ -305,7 +324,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for Ticket<'_> {
     /// Gives the key back. A caller that was cut off leaves a record without an outcome.
     fn drop(&mut self) {
         self.session.book().leave(&self.place);

@@ -25,14 +25,14 @@ pub enum Guard {
     /// The run has no record under this key.
     Fresh {
         /// The run.
-        run: RunRef,
+        run: Arc<RunRef>,
         /// The key.
         key: String,
     },
     /// The run's record under this key is there and has no outcome yet.
     Open {
         /// The run.
-        run: RunRef,
+        run: Arc<RunRef>,
         /// The key.
         key: String,
     },
@@ -42,7 +42,7 @@ pub enum Guard {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Add {
     /// The run.
-    pub run: RunRef,
+    pub run: Arc<RunRef>,
     /// The counter's name.
     pub counter: String,
     /// By how much.
@@ -97,13 +97,15 @@ pub trait Store: Send + Sync + 'static {
 
 #[derive(Debug, Default)]
 struct Run {
-    calls: BTreeMap<String, CallRecord>,
+    calls: HashMap<String, CallRecord>,
     counters: BTreeMap<String, u64>,
 }
 
 /// For tests, and for runs that need not outlive the process.
 #[derive(Debug, Default)]
-pub struct MemoryStore(Mutex<HashMap<RunRef, Run>>);
+pub struct MemoryStore(Mutex<Runs>);
+
+type Runs = HashMap<Arc<RunRef>, Run>;
 
 impl MemoryStore {
     /// An empty one, as gateways take it.
@@ -113,7 +115,7 @@ impl MemoryStore {
 
     fn with<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut HashMap<RunRef, Run>) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut Runs) -> Result<T, StoreError>,
     ) -> StoreFuture<'static, T> {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Box::pin(std::future::ready(work(&mut runs)))
@@ -124,7 +126,9 @@ impl Store for MemoryStore {
     fn commit(&self, change: Change) -> StoreFuture<'_, ()> {
         self.with(|runs| {
             for guard in &change.guards {
-                let found = |run, key: &str| runs.get(run).and_then(|run: &Run| run.calls.get(key));
+                let found = |run: &Arc<RunRef>, key: &str| {
+                    runs.get(run).and_then(|run: &Run| run.calls.get(key))
+                };
                 let holds = match guard {
                     Guard::Fresh { run, key } => found(run, key).is_none(),
                     Guard::Open { run, key } => {

@@ -470,7 +470,7 @@ async fn rules_that_became_stricter_hold_for_a_call_that_was_cut_off() {
     let patient = ToolCall::new("patient", "{}").unwrap();
     // A record without an outcome, as a crash leaves it.
     let record = CallRecord {
-        run: native().run_ref(),
+        run: Arc::new(native().run_ref()),
         key: "k".into(),
         seq: 1,
         step: 1,
@@ -550,21 +550,53 @@ async fn a_tool_s_words_reach_the_model_redacted_and_bounded() {
     assert!(long.content.len() < 3_000);
 }
 
-/// A store whose writes fail when told to.
+/// What becomes of one write.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// It is refused, and nothing is written.
+    Lost,
+    /// It is written, and the answer is an error.
+    Unanswered,
+    /// It is written, and the answer never comes.
+    Hanging,
+}
+
+/// A store with one write, counted from 1, that goes wrong.
 struct Failing {
     inner: Arc<dyn Store>,
-    fails: AtomicUsize,
+    write: usize,
+    fate: Fate,
+    writes: AtomicUsize,
+}
+
+impl Failing {
+    fn at(write: usize, fate: Fate) -> Arc<Failing> {
+        Arc::new(Failing {
+            inner: MemoryStore::shared(),
+            write,
+            fate,
+            writes: AtomicUsize::new(0),
+        })
+    }
 }
 
 impl Store for Failing {
     fn commit(&self, change: Change) -> StoreFuture<'_, ()> {
-        let failing = self.fails.load(Ordering::SeqCst);
-        let after = failing.saturating_sub(1);
-        self.fails.store(after, Ordering::SeqCst);
-        match failing == 1 {
-            true => Box::pin(async { Err(StoreError::Broken("the disk is full".into())) }),
-            false => self.inner.commit(change),
+        let number = self.writes.fetch_add(1, Ordering::SeqCst) + 1;
+        if number != self.write {
+            return self.inner.commit(change);
         }
+        Box::pin(async move {
+            match self.fate {
+                Fate::Lost => {}
+                Fate::Unanswered => self.inner.commit(change).await?,
+                Fate::Hanging => {
+                    self.inner.commit(change).await?;
+                    std::future::pending::<()>().await;
+                }
+            }
+            Err(StoreError::Broken("the disk is full".into()))
+        })
     }
 
     fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> {
@@ -576,15 +608,18 @@ impl Store for Failing {
     }
 }
 
+/// The first write of a call is its beginning, the second its end.
 #[tokio::test]
 async fn what_cannot_be_recorded_does_not_run_or_did_not_happen() {
-    // The n-th write of a call fails: its beginning, then its end.
-    for (fails, runs) in [(1, 1), (2, 2)] {
-        let store = Arc::new(Failing {
-            inner: MemoryStore::shared(),
-            fails: AtomicUsize::new(fails),
-        });
-        let fixture = fixture_in(store, Policy::new().allow(["echo"]));
+    let table = [
+        // write, fate, runs at the first try, runs after the second
+        (1, Fate::Lost, 0, 1),
+        (1, Fate::Unanswered, 0, 1),
+        (2, Fate::Lost, 1, 2),
+        (2, Fate::Unanswered, 1, 1),
+    ];
+    for (write, fate, first, second) in table {
+        let fixture = fixture_in(Failing::at(write, fate), Policy::new().allow(["echo"]));
         let session = fixture
             .gateway
             .session(strict(), Limits::default())
@@ -593,32 +628,54 @@ async fn what_cannot_be_recorded_does_not_run_or_did_not_happen() {
         session.budget().step().unwrap();
         let stop = session.call("k", &call("echo", "a")).await.unwrap_err();
         assert_eq!(stop, Stop::StoreError("the disk is full".into()));
-        assert_eq!(fixture.runs.load(Ordering::SeqCst), runs - 1);
+        assert_eq!(fixture.runs.load(Ordering::SeqCst), first);
         // Tried again it is the same call: not counted twice, and no loop.
         assert_eq!(reason(session.call("k", &call("echo", "a")).await), "ok");
-        assert_eq!(fixture.runs.load(Ordering::SeqCst), runs);
+        assert_eq!(fixture.runs.load(Ordering::SeqCst), second);
         assert_eq!(session.budget().used().tool_calls, 1);
+        let records = fixture.store.calls(&native().run_ref()).await.unwrap();
+        assert_eq!((records.len(), records[0].ok()), (1, true));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_was_aborted_while_it_waited_for_the_store_may_come_again() {
+    for write in [1, 2] {
+        let fixture = fixture_in(
+            Failing::at(write, Fate::Hanging),
+            Policy::new().allow(["echo"]),
+        );
+        let session = fixture
+            .gateway
+            .session(native(), Limits::default())
+            .await
+            .unwrap();
+        session.budget().step().unwrap();
+        let (echo, limit) = (call("echo", "a"), Duration::from_secs(1));
+        let aborted = tokio::time::timeout(limit, session.call("k", &echo)).await;
+        assert!(aborted.is_err());
+        assert_eq!(reason(session.call("k", &echo).await), "ok");
+        assert_eq!(fixture.runs.load(Ordering::SeqCst), 1);
         let counters = fixture.store.counters(&native().run_ref()).await.unwrap();
-        assert_eq!(counters["steps"], 1);
+        // Nobody knows whether the first write arrived, so what it held is told again: rather twice.
+        assert_eq!(counters["steps"], if write == 1 { 2 } else { 1 });
     }
 }
 
 #[tokio::test]
 async fn a_denial_that_could_not_be_recorded_stays_a_denial() {
-    let store = Arc::new(Failing {
-        inner: MemoryStore::shared(),
-        fails: AtomicUsize::new(1),
-    });
-    let fixture = fixture_in(store, Policy::new().allow(["fail"]));
-    let session = fixture
-        .gateway
-        .session(native(), Limits::default())
-        .await
-        .unwrap();
-    let echo = call("echo", "a");
-    assert_eq!(reason(session.call("k", &echo).await), "store_error");
-    assert_eq!(reason(session.call("k", &echo).await), "tool_denied:echo");
-    assert_eq!(fixture.runs.load(Ordering::SeqCst), 0);
+    for fate in [Fate::Lost, Fate::Unanswered] {
+        let fixture = fixture_in(Failing::at(1, fate), Policy::new().allow(["fail"]));
+        let session = fixture
+            .gateway
+            .session(native(), Limits::default())
+            .await
+            .unwrap();
+        let echo = call("echo", "a");
+        assert_eq!(reason(session.call("k", &echo).await), "store_error");
+        assert_eq!(reason(session.call("k", &echo).await), "tool_denied:echo");
+        assert_eq!(fixture.runs.load(Ordering::SeqCst), 0);
+    }
 }
 
 #[tokio::test]

@@ -82,11 +82,7 @@ impl Purse {
         let (limits, used, held) = (&self.limits, &self.used, &self.held);
         Limits {
             steps: rest(limits.steps, used.steps, 0),
-            tool_calls: rest(
-                limits.tool_calls,
-                used.tool_calls.saturating_add(used.child_tool_calls),
-                held.tool_calls,
-            ),
+            tool_calls: self.calls_left(),
             seconds: limits.seconds,
             tokens: rest(limits.tokens, used.tokens, held.tokens),
             micro_dollars: rest(limits.micro_dollars, used.micro_dollars, held.micro_dollars),
@@ -100,6 +96,15 @@ impl Purse {
                 })
                 .collect(),
         }
+    }
+
+    fn calls_left(&self) -> u64 {
+        let used = &self.used;
+        rest(
+            self.limits.tool_calls,
+            used.tool_calls.saturating_add(used.child_tool_calls),
+            self.held.tool_calls,
+        )
     }
 
     pub(super) fn charge_earlier(&mut self, earlier: &Usage) {
@@ -130,10 +135,12 @@ impl Purse {
     }
 
     pub(super) fn may_call(&self, tool: &str, payer: Payer) -> Result<(), Stop> {
-        let left = self.left();
-        let tool_left = left.per_tool.get(tool).copied().unwrap_or(UNLIMITED);
-        let used_up = payer != Payer::ChildsShare && left.tool_calls == 0;
-        match used_up || tool_left == 0 {
+        let used_up = payer != Payer::ChildsShare && self.calls_left() == 0;
+        let tool_used_up = self.limits.per_tool.get(tool).is_some_and(|limit| {
+            let used = self.used.per_tool.get(tool).copied().unwrap_or(0);
+            rest(*limit, used, 0) == 0
+        });
+        match used_up || tool_used_up {
             true => Err(Stop::MaxToolCalls),
             false => Ok(()),
         }
@@ -147,7 +154,12 @@ impl Purse {
             Payer::ForChild => used.child_tool_calls = used.child_tool_calls.saturating_add(1),
             Payer::ChildsShare => {}
         }
-        *used.per_tool.entry(tool.to_owned()).or_default() += 1;
+        match used.per_tool.get_mut(tool) {
+            Some(calls) => *calls += 1,
+            None => {
+                used.per_tool.insert(tool.to_owned(), 1);
+            }
+        }
     }
 
     /// Who pays, seen from the purse above this one.

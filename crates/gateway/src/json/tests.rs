@@ -111,6 +111,29 @@ fn size_depth_and_digits_are_bounded() {
 }
 
 #[test]
+fn the_deepest_value_there_is_needs_little_stack() {
+    let work = || {
+        let any = Bounds {
+            bytes: usize::MAX,
+            depth: Bounds::MAX_DEPTH,
+            digits: usize::MAX,
+        };
+        let half = Bounds::MAX_DEPTH / 2;
+        let text = format!("{}1{}", r#"[{"k":"#.repeat(half), "}]".repeat(half));
+        let json = Json::read(&text, any).unwrap();
+        assert_eq!(json.clone(), json);
+        assert_eq!(json.to_string(), text);
+        assert_eq!(serde_json::to_string(&json).unwrap(), text);
+        assert_eq!(json.to_value().unwrap().to_string(), text);
+        assert_eq!(crate::args_hash(json.view()).len(), 12);
+        let redactor = crate::Redactor::new(&crate::Redaction::default());
+        assert_eq!(redactor.json(json.view()), text);
+    };
+    let thread = std::thread::Builder::new().stack_size(256 << 10);
+    thread.spawn(work).unwrap().join().unwrap();
+}
+
+#[test]
 fn of_a_repeated_key_the_last_value_counts_in_the_place_of_the_first() {
     let json = read(r#"{"a":1,"b":{"x":[1],"x":2},"a":{"y":3}}"#).unwrap();
     assert_eq!(json.to_string(), r#"{"a":{"y":3},"b":{"x":2}}"#);

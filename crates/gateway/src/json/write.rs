@@ -17,7 +17,8 @@ pub(crate) enum Style {
 /// A container that is being written.
 enum Open<'a> {
     Array(super::Items<'a>),
-    Object(Box<dyn Iterator<Item = (&'a str, View<'a>)> + 'a>),
+    Object(super::Entries<'a>),
+    Sorted(std::vec::IntoIter<(&'a str, View<'a>)>),
 }
 
 /// Writes a value as compact JSON. `replace` sees every value before it is written, with its key if it
@@ -42,7 +43,8 @@ pub(crate) fn write<'a>(
         };
         let (entry, end) = match container {
             Open::Array(items) => (items.next().map(|value| (None, value)), ']'),
-            Open::Object(entries) => (entries.next().map(|(key, value)| (Some(key), value)), '}'),
+            Open::Object(entries) => (entries.next().map(keyed), '}'),
+            Open::Sorted(entries) => (entries.next().map(keyed), '}'),
         };
         let Some((key, value)) = entry else {
             out.push(end);
@@ -53,11 +55,15 @@ pub(crate) fn write<'a>(
             out.push(',');
         }
         if let Some(key) = key {
-            out.push_str(&quote(key, style));
+            quote_into(&mut out, key, style);
             out.push(':');
         }
         next = Some((key, value));
     }
+}
+
+fn keyed<'a>((key, value): (&'a str, View<'a>)) -> (Option<&'a str>, View<'a>) {
+    (Some(key), value)
 }
 
 /// Writes a plain value, or the beginning of a container, which is handed back.
@@ -69,22 +75,22 @@ fn start<'a>(value: View<'a>, style: Style, out: &mut String) -> Option<Open<'a>
             out.push_str(&stable::python_number(digits));
         }
         Shape::Number(digits) => out.push_str(digits),
-        Shape::String(text) => out.push_str(&quote(text, style)),
+        Shape::String(text) => quote_into(out, text, style),
         Shape::Array(items) => {
             out.push('[');
             return Some(Open::Array(items));
         }
         Shape::Object(entries) => {
             out.push('{');
-            return Some(Open::Object(match style {
-                Style::Exact => Box::new(entries),
+            return Some(match style {
+                Style::Exact => Open::Object(entries),
                 Style::Python => {
                     // Rust compares strings by their bytes, which is by code point, as Python does.
                     let mut sorted: Vec<_> = entries.collect();
                     sorted.sort_by_key(|(key, _)| *key);
-                    Box::new(sorted.into_iter())
+                    Open::Sorted(sorted.into_iter())
                 }
-            }));
+            });
         }
     }
     None
@@ -93,6 +99,11 @@ fn start<'a>(value: View<'a>, style: Style, out: &mut String) -> Option<Open<'a>
 /// A JSON string literal.
 pub(crate) fn quote(text: &str, style: Style) -> String {
     let mut out = String::with_capacity(text.len() + 2);
+    quote_into(&mut out, text, style);
+    out
+}
+
+fn quote_into(out: &mut String, text: &str, style: Style) {
     out.push('"');
     for character in text.chars() {
         match character {
@@ -114,7 +125,6 @@ pub(crate) fn quote(text: &str, style: Style) -> String {
         }
     }
     out.push('"');
-    out
 }
 
 /// Nested, with the digits of numbers as they came (in `serde_json`'s text writers; elsewhere a number

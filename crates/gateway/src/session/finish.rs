@@ -2,7 +2,7 @@
 //!
 //! Everything here belongs to a call that was counted and has its key to itself.
 
-use super::{Admitted, Session, Ticket, failed};
+use super::{Admitted, Session, Ticket, broken, failed};
 use crate::budget::Late;
 use crate::call::ToolCall;
 use crate::dialect::Dialect;
@@ -32,7 +32,7 @@ impl From<Outcome> for Ending {
 }
 
 impl Session {
-    pub(super) async fn finish(&self, admitted: Admitted) -> Result<Reply, Stop> {
+    pub(super) async fn finish(&self, admitted: Admitted<'_>) -> Result<Reply, Stop> {
         let outcome = match admitted {
             Admitted::Ended(outcome) => outcome,
             Admitted::Refused(ticket, outcome) => self.record(ticket, outcome.into()).await?,
@@ -50,16 +50,15 @@ impl Session {
     }
 
     /// The checks 6 to 8, the tool, and the record.
-    async fn go(&self, mut ticket: Ticket) -> Result<Outcome, Stop> {
-        let parts = self.0.parts.clone();
-        let Some(tool) = parts.tool(ticket.call.name()) else {
+    async fn go(&self, mut ticket: Ticket<'_>) -> Result<Outcome, Stop> {
+        let Some(tool) = self.0.parts.tool(ticket.call.name()) else {
             let name = ticket.call.name();
             return Err(Stop::Internal(format!(
                 "`{name}` vanished between two checks"
             )));
         };
-        if let Err(failure) = self.may_run(tool, &ticket.call) {
-            let outcome = failed(&ticket.call, failure);
+        if let Err(failure) = self.may_run(tool, ticket.call) {
+            let outcome = failed(ticket.call, failure);
             return self.record(ticket, outcome.into()).await;
         }
         // Known before it runs: whoever opens the run after a crash must see that it was begun.
@@ -85,7 +84,7 @@ impl Session {
                 return Err(Stop::MaxSeconds);
             }
         };
-        let ending = self.ending(tool, &ticket.call, tried, ms);
+        let ending = self.ending(tool, ticket.call, tried, ms);
         self.record(ticket, ending).await
     }
 
@@ -153,17 +152,12 @@ impl Session {
     }
 
     /// Ends the call: in the store first, then in the book.
-    async fn record(&self, mut ticket: Ticket, ending: Ending) -> Result<Outcome, Stop> {
-        let open = ticket.place.clone();
+    async fn record(&self, mut ticket: Ticket<'_>, ending: Ending) -> Result<Outcome, Stop> {
         let record = &mut ticket.place.record;
         record.outcome = Some(ending.outcome.clone());
         record.full_output = ending.full_output;
         record.ms = ending.ms;
-        if let Err(stop) = self.write(&mut ticket).await {
-            // What is not saved did not happen: the key stays without an outcome.
-            ticket.place = open;
-            return Err(stop);
-        }
+        self.write(&mut ticket).await?;
         let record = &ticket.place.record;
         tracing::debug!(
             tool = record.tool,
@@ -178,18 +172,24 @@ impl Session {
     }
 
     /// Writes the ticket's record, unless another driver has written it meanwhile.
-    async fn write(&self, ticket: &mut Ticket) -> Result<(), Stop> {
+    ///
+    /// Until the store has answered, the key is in doubt: if the answer never comes, because the caller
+    /// was cut off or the store broke, the store is asked before the key is used again.
+    async fn write(&self, ticket: &mut Ticket<'_>) -> Result<(), Stop> {
         let (run, key) = (self.0.run.clone(), ticket.place.record.key.clone());
         let guard = match ticket.place.stored {
             true => Guard::Open { run, key },
             false => Guard::Fresh { run, key },
         };
+        ticket.place.in_doubt = true;
         self.commit(Change {
             guards: vec![guard],
             calls: vec![ticket.place.record.clone()],
             add: Vec::new(),
         })
-        .await?;
+        .await
+        .map_err(broken)?;
+        ticket.place.in_doubt = false;
         ticket.place.stored = true;
         Ok(())
     }

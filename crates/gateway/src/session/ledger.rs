@@ -6,7 +6,7 @@ use crate::budget::Usage;
 use crate::record::{CallRecord, RunRef};
 use crate::store::Add;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const COUNTERS: [&str; 7] = [
@@ -38,9 +38,14 @@ fn figures(used: &Usage) -> Figures {
 #[derive(Debug)]
 pub(super) struct Ledger(Mutex<Figures>);
 
-/// What is on its way to the store.
+/// What is on its way to the store. If it is dropped before it is [`Spent::told`], because the write failed
+/// or its caller was cut off, it is told with the next write: rather twice than never.
 #[must_use]
-pub(super) struct Spent(Figures);
+pub(super) struct Spent<'l> {
+    ledger: &'l Ledger,
+    figures: Figures,
+    told: bool,
+}
 
 impl Ledger {
     /// The store knows this much.
@@ -49,28 +54,44 @@ impl Ledger {
     }
 
     /// What the store does not know yet; it counts as told from here on.
-    pub(super) fn take(&self, used: &Usage) -> Spent {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut spent = figures(used);
-        for (now, told) in spent.iter_mut().zip(told.iter_mut()) {
+    pub(super) fn take(&self, used: &Usage) -> Spent<'_> {
+        let mut told = self.lock();
+        let mut figures = figures(used);
+        for (now, told) in figures.iter_mut().zip(told.iter_mut()) {
             *now = now.saturating_sub(*told);
             *told = told.saturating_add(*now);
         }
-        Spent(spent)
+        Spent {
+            ledger: self,
+            figures,
+            told: false,
+        }
     }
 
-    /// The write failed: it is to be told with the next one.
-    pub(super) fn give_back(&self, spent: Spent) {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (told, spent) in told.iter_mut().zip(spent.0) {
-            *told = told.saturating_sub(spent);
+    fn lock(&self) -> MutexGuard<'_, Figures> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Spent<'_> {
+    fn drop(&mut self) {
+        if !self.told {
+            let mut told = self.ledger.lock();
+            for (told, spent) in told.iter_mut().zip(self.figures) {
+                *told = told.saturating_sub(spent);
+            }
         }
     }
 }
 
-impl Spent {
-    pub(super) fn adds(&self, run: &RunRef) -> impl Iterator<Item = Add> {
-        let figures = COUNTERS.into_iter().zip(self.0);
+impl Spent<'_> {
+    /// The store has it.
+    pub(super) fn told(mut self) {
+        self.told = true;
+    }
+
+    pub(super) fn adds(&self, run: &Arc<RunRef>) -> impl Iterator<Item = Add> {
+        let figures = COUNTERS.into_iter().zip(self.figures);
         figures.filter(|(_, by)| *by > 0).map(|(counter, by)| Add {
             run: run.clone(),
             counter: counter.to_owned(),
