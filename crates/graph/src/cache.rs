@@ -30,21 +30,30 @@ impl Key {
     }
 }
 
-#[derive(Default)]
-pub(crate) struct Cache {
-    entries: HashMap<Key, (Instant, String)>,
+/// Results as the nodes returned them: what cannot be written as JSON, or is never saved, is kept too.
+pub(crate) struct Cache<R> {
+    entries: HashMap<Key, (Instant, R)>,
     order: VecDeque<Key>,
 }
 
-impl Cache {
-    /// A result that is not older than `ttl`, as the JSON of a command.
-    pub(crate) fn get(&self, key: &Key, ttl: Duration) -> Option<String> {
-        let (at, json) = self.entries.get(key)?;
-        (at.elapsed() < ttl).then(|| json.clone())
+impl<R> Default for Cache<R> {
+    fn default() -> Self {
+        Cache {
+            entries: HashMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+}
+
+impl<R: Clone> Cache<R> {
+    /// A result that is not older than `ttl`.
+    pub(crate) fn get(&self, key: &Key, ttl: Duration) -> Option<R> {
+        let (at, result) = self.entries.get(key)?;
+        (at.elapsed() < ttl).then(|| result.clone())
     }
 
-    pub(crate) fn put(&mut self, key: Key, json: String) {
-        if self.entries.insert(key, (Instant::now(), json)).is_none() {
+    pub(crate) fn put(&mut self, key: Key, result: R) {
+        if self.entries.insert(key, (Instant::now(), result)).is_none() {
             self.order.push_back(key);
         }
         while self.order.len() > ENTRIES {

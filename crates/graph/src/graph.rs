@@ -70,7 +70,7 @@ pub(crate) struct Shape<S: State> {
     pub(crate) start_branch: Option<Branch<S>>,
     pub(crate) policies: Vec<Policy>,
     pub(crate) cache_keys: Vec<Option<CacheKey<S>>>,
-    pub(crate) cache: Mutex<Cache>,
+    pub(crate) cache: Mutex<Cache<Command<S>>>,
     /// Channels cleared in each superstep that does not write them.
     pub(crate) ephemeral: Vec<usize>,
     /// Channels that an input may write; all, if none are named.
@@ -101,18 +101,13 @@ impl<S: State> Shape<S> {
         let payload = task.payload.as_ref().map_or("", |p| p.get());
         let key = crate::cache::Key::of(task.node, &read.ok()?, payload);
         let hit = crate::session::lock(&self.cache).get(&key, ttl);
-        Some((
-            key,
-            hit.and_then(|json| crate::wire::read_command(&json).ok()),
-        ))
+        Some((key, hit))
     }
 
     pub(crate) fn remember(&self, key: crate::cache::Key, command: &Command<S>) {
         // A persistent subgraph's result says where that subgraph stands: it is no value to reuse.
-        if command.child.is_none()
-            && let Ok(json) = crate::wire::write_command(command)
-        {
-            crate::session::lock(&self.cache).put(key, json);
+        if command.child.is_none() {
+            crate::session::lock(&self.cache).put(key, command.clone());
         }
     }
 }

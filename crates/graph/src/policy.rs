@@ -32,7 +32,8 @@ pub struct Policy {
     /// The longest time one attempt may show no sign of life: no event, no finished `ctx.step`, no
     /// `ctx.heartbeat`.
     pub idle: Option<Duration>,
-    /// How long a result may be used again for the same state and payload. In memory, per graph.
+    /// How long a result may be used again for the same state and payload. In memory, per graph. A
+    /// node that reads the run's context or the memory must not have one: they are no part of the key.
     pub cache: Option<Duration>,
     /// The node that runs in place of this one when its last attempt failed, in the same superstep.
     /// The handler's own edges decide where it goes on; this node's do not count.

@@ -71,7 +71,7 @@ impl Default for Route {
 }
 
 /// `target` runs once when all `sources` have finished.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Join {
     pub(crate) sources: Vec<usize>,
     pub(crate) target: usize,
@@ -322,19 +322,26 @@ impl<'a> Check<'a> {
                     .push(format!("the join into `{to}` has no sources"));
             }
             if let Some(target) = self.find_plain("a join", to) {
-                for &i in &all {
-                    sources.entry(i).or_default().push(joins.len());
-                }
-                joins.push(Join {
+                let join = Join {
                     sources: all,
                     target,
-                });
+                };
+                if joins.contains(&join) {
+                    self.faults
+                        .push(format!("the same join into `{to}` is declared twice"));
+                    continue;
+                }
+                for &i in &join.sources {
+                    sources.entry(i).or_default().push(joins.len());
+                }
+                joins.push(join);
             }
         }
         (joins, sources)
     }
 
     fn choice(&mut self, what: &str, to: &[Name]) -> Vec<Option<usize>> {
+        let mut seen = HashSet::new();
         let targets: Vec<_> = to
             .iter()
             .filter_map(|n| {
@@ -344,6 +351,7 @@ impl<'a> Check<'a> {
                     self.find(what, n).map(Some)
                 }
             })
+            .filter(|target| seen.insert(*target))
             .collect();
         if to.is_empty() {
             self.faults.push(format!("{what} declares no targets"));
@@ -376,7 +384,12 @@ impl<'a> Check<'a> {
             self.find("an end", name);
         }
         for name in &draft.deferred {
-            self.find("`deferred`", name);
+            let found = self.find("`deferred`", name);
+            if found.is_some_and(|i| draft.nodes[i].each) {
+                self.faults.push(format!(
+                    "`{name}` cannot be deferred: it runs when it is sent to"
+                ));
+            }
         }
         for name in &draft.hidden {
             self.find("`hidden`", name);

@@ -162,7 +162,7 @@ fn names_that_cannot_be_are_faults() {
 
 // 1.
 #[test]
-fn a_graph_without_a_start_and_nodes_without_a_way_on_are_faults() {
+fn no_start_no_way_on_and_what_is_said_twice_are_faults() {
     assert_eq!(
         faults(graph().node("alone", log)),
         [
@@ -187,6 +187,27 @@ fn a_graph_without_a_start_and_nodes_without_a_way_on_are_faults() {
     assert_eq!(
         faults(twice),
         ["the graph has both a start and a start branch"]
+    );
+    let twice = graph()
+        .node("first", log)
+        .node("second", log)
+        .node("last", log)
+        .start(["first", "second"])
+        .join(["first", "second"], "last")
+        .join(["second", "first"], "last")
+        .end("last");
+    assert_eq!(
+        faults(twice),
+        ["the same join into `last` is declared twice"]
+    );
+    let sent = graph()
+        .each(EACH, one)
+        .start_branch(|_| EACH.send(1), EACH)
+        .deferred(EACH)
+        .end(EACH);
+    assert_eq!(
+        faults(sent),
+        ["`each` cannot be deferred: it runs when it is sent to"]
     );
     let twice = graph()
         .node("first", log)

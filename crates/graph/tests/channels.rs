@@ -446,6 +446,31 @@ async fn an_untracked_value_is_in_no_note_of_a_task_either() {
     assert_eq!(done, [r#"{"update":{"log":["done"]}}"#]);
 }
 
+// 15.
+#[tokio::test]
+async fn an_untracked_value_comes_out_of_a_cache_as_the_node_wrote_it() {
+    async fn whisper(_: &Passing, _: &Ctx) -> Result<Update<Passing>> {
+        Ok(Passing::update()
+            .secret("s3cret")
+            .replace_scratch(vec!["x".to_owned()])
+            .scratch(["y".to_owned()]))
+    }
+    let cached = Policy {
+        cache: Some(Duration::from_secs(60)),
+        ..Policy::default()
+    };
+    let graph = Graph::<Passing>::new("cached")
+        .node("whisper", whisper)
+        .policy("whisper", cached)
+        .start("whisper")
+        .end("whisper")
+        .build()
+        .unwrap();
+    let first = graph.invoke(Passing::update()).await.unwrap();
+    assert_eq!((&*first.secret, first.scratch.len()), ("s3cret", 2));
+    assert_eq!(graph.invoke(Passing::update()).await.unwrap(), first);
+}
+
 // 16.
 #[tokio::test]
 async fn an_ephemeral_value_lasts_for_one_superstep_and_a_list_of_them_is_a_topic() {

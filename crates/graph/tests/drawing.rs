@@ -92,7 +92,7 @@ fn everything() -> Graph<S> {
         .join(["left", "right"], "both")
         .edge("both", "jump")
         .edge(EACH, ["late", "jump"])
-        .commands("jump", ["loop", END])
+        .commands("jump", ["loop", END, "loop"])
         .policy("left", guarded)
         .edge("rescue", "late")
         .deferred("late")
