@@ -187,7 +187,8 @@ impl<S: State> Start<S> {
             return Err(Error::BlockingInAsync);
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_time()
+            // Nodes may need whatever of Tokio the program was built with.
+            .enable_all()
             .build();
         runtime
             .map_err(Error::Runtime)?

@@ -775,6 +775,18 @@ fn code_without_a_runtime_calls_a_graph_and_code_inside_one_is_told() {
     assert!(matches!(inside, Err(Error::BlockingInAsync)));
 }
 
+#[test]
+fn nodes_of_a_blocking_call_may_use_sockets_and_timers() {
+    async fn serve(_: &Case, _: &Ctx) -> Result<Update<Case>> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let refused = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
+        Ok(Case::update().title(if refused.is_err() { "nobody came" } else { "" }))
+    }
+    let graph = graph().node("serve", serve).start("serve").end("serve");
+    let state = graph.build().unwrap().invoke_blocking(Case::update());
+    assert_eq!(state.unwrap().title, "nobody came");
+}
+
 #[tokio::test]
 async fn a_panic_in_a_node_is_a_failure_of_that_node() {
     static ARMED: AtomicBool = AtomicBool::new(true);
