@@ -300,9 +300,9 @@ impl Ctx {
     /// Tells whoever streams this run; waits while they are behind.
     ///
     /// # Errors
-    /// If `progress` cannot be written as JSON.
+    /// If `progress` cannot be written as JSON, or the task is to end.
     pub async fn emit(&self, progress: impl Serialize) -> Result<(), NodeError> {
-        self.pulse.beat();
+        self.shows_life()?;
         if self.session.journal.wants(Mode::Custom) {
             let data = to_value(progress).map_err(|e| NodeError::msg(e.to_string()))?;
             let node = self.node.clone();
@@ -314,7 +314,7 @@ impl Ctx {
     /// Passes a piece of a model's message on to whoever streams this run in messages mode.
     ///
     /// # Errors
-    /// If `payload` cannot be written as JSON.
+    /// If `payload` cannot be written as JSON, or the task is to end.
     pub async fn message(
         &self,
         id: &str,
@@ -322,7 +322,7 @@ impl Ctx {
         payload: impl Serialize,
         tags: &[String],
     ) -> Result<(), NodeError> {
-        self.pulse.beat();
+        self.shows_life()?;
         if self.session.journal.wants(Mode::Messages) {
             let payload = to_value(payload).map_err(|e| NodeError::msg(e.to_string()))?;
             self.tell(EventData::Message(MessageEvent {
@@ -333,6 +333,15 @@ impl Ctx {
                 tags: tags.to_vec(),
             }))
             .await;
+        }
+        Ok(())
+    }
+
+    /// A sign of life; and a place to end, for a node that never waits for anything else.
+    fn shows_life(&self) -> Result<(), NodeError> {
+        self.pulse.beat();
+        if self.halt.is_cancelled() && self.inside.is_idle() {
+            return Err(NodeError::halted());
         }
         Ok(())
     }
@@ -379,11 +388,15 @@ impl Inside {
         InsideGuard(self)
     }
 
+    fn is_idle(&self) -> bool {
+        self.count.load(Ordering::SeqCst) == 0
+    }
+
     /// Resolves when the task is inside no step.
     async fn idle(&self) {
         loop {
             let idle = self.idle.notified();
-            if self.count.load(Ordering::SeqCst) == 0 {
+            if self.is_idle() {
                 return;
             }
             idle.await;

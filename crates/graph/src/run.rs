@@ -279,7 +279,11 @@ impl Run {
                 .tasks
                 .iter()
                 .map(|t| SavedTask {
-                    node: name(t.node),
+                    // A note says that a handler took over; here it stays the node's task.
+                    node: t
+                        .failed
+                        .as_ref()
+                        .map_or_else(|| name(t.node), |failed| failed.node.to_string()),
                     birth: t.birth,
                     payload: t.payload.clone(),
                     timeout_ms: t

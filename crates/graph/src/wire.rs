@@ -54,12 +54,17 @@ pub enum FailureKind {
     Cancelled,
 }
 
+/// The key of a failure that a handler took over: it stays when the handler fails or is cancelled,
+/// so that the handler is what runs again.
+const HANDLED: &str = "handled";
+
 impl Failure {
     pub(crate) fn note(&self, task: TaskId) -> Result<Note, Error> {
+        let key = if self.handler.is_some() { HANDLED } else { "" };
         Ok(Note {
             task,
             kind: NoteKind::Failure,
-            key: String::new(),
+            key: key.to_owned(),
             json: serde_json::to_string(self).map_err(Error::store)?,
         })
     }

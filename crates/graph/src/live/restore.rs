@@ -152,7 +152,9 @@ impl<S: State> Live<S> {
 
     /// A failure whose handler had been named before the crash goes on with the handler.
     fn failed(&mut self, shape: &Shape<S>, task: usize, failure: wire::Failure) {
-        self.tried[task] = Tried::default();
+        if failure.attempts > 0 {
+            self.tried[task] = Tried::default();
+        }
         let Some(handler) = failure.handler.and_then(|h| shape.topology.find(&h)) else {
             return;
         };
