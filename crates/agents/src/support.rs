@@ -23,6 +23,8 @@ use paraph_graph::{Ctx, Drawing, END, Graph, MemoryStore, State, Store, Update, 
 use paraph_models::{ChatRequest, Message, ResponseFormat};
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub(crate) use prompt::goal;
 pub(crate) use prompt::read_goal;
 pub(crate) use tools::TOOLS;
 

@@ -1,1 +1,149 @@
-//! Tests.
+//! The message loop: order, failures, deadlines. Its outcomes beside the other dialect are in `tests/`.
+
+use super::*;
+use paraph_gateway::{Gateway, Limits, MemoryStore, Policy, ToolError};
+use paraph_models::{Body, ScriptedModel};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Wait {
+    seconds: u64,
+}
+
+fn gateway() -> Gateway {
+    Gateway::builder(MemoryStore::shared())
+        .read("wait", "Waits", async |wait: Wait| {
+            tokio::time::sleep(Duration::from_secs(wait.seconds)).await;
+            match wait.seconds {
+                13 => Err(ToolError::new("an unlucky number")),
+                seconds => Ok(seconds),
+            }
+        })
+        .policy(Policy::new().allow(["wait"]))
+        .build()
+        .unwrap()
+}
+
+async fn run(script: &str, limits: Limits) -> crate::MessageResult {
+    let model = ScriptedModel::parse(script, "script").unwrap();
+    let terms = Terms {
+        limits,
+        ..Terms::new(Arc::new(model), "t")
+    };
+    let agent = React::new("waiter", "Wait.", gateway()).unwrap();
+    match agent.start("Go", &terms).await.unwrap().result().await {
+        RunResult::Messages(result) => result,
+        RunResult::Actions(_) => panic!("a run with messages has another result"),
+    }
+}
+
+fn calls(arguments: &[&str]) -> String {
+    let calls = arguments.iter().enumerate().map(|(n, arguments)| {
+        serde_json::json!({"id": format!("c{n}"), "name": "wait", "arguments": arguments})
+    });
+    serde_json::json!({ "tool_calls": calls.collect::<Vec<_>>() }).to_string()
+}
+
+fn tool_texts(result: &crate::MessageResult) -> Vec<String> {
+    let tools = result
+        .messages
+        .iter()
+        .filter(|m| m.tool_call_id().is_some());
+    tools.map(|message| message.text().into_owned()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn parallel_calls_overlap_and_their_results_keep_the_order_of_the_calls() {
+    let script = format!(
+        "{}\n{}",
+        calls(&[r#"{"seconds":9}"#, r#"{"seconds":1}"#, r#"{"seconds":5}"#]),
+        r#"{"content":" Done. "}"#
+    );
+    let started = tokio::time::Instant::now();
+    let result = run(&script, Limits::default()).await;
+    assert_eq!(started.elapsed().as_secs(), 9);
+    assert_eq!(result.answer.as_deref(), Some("Done."));
+    assert_eq!(tool_texts(&result), ["9", "1", "5"]);
+    let ids: Vec<_> = result
+        .messages
+        .iter()
+        .filter_map(|m| m.tool_call_id())
+        .collect();
+    assert_eq!(ids, ["c0", "c1", "c2"]);
+    assert_eq!(result.messages[0].body, Body::Human);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_call_does_wrong_the_model_reads() {
+    let script = format!(
+        "{}\n{}",
+        calls(&[r#"{"seconds":13}"#, r#"{"seconds":"#, r#"{"minutes":1}"#]),
+        r#"{"content":"I give up."}"#
+    );
+    let result = run(&script, Limits::default()).await;
+    let rows: Vec<_> = result
+        .trace
+        .iter()
+        .map(|row| row.stop_reason.as_deref())
+        .collect();
+    let reasons = [
+        "tool_error:wait",
+        "tool_bad_args:wait",
+        "tool_bad_args:wait",
+    ];
+    // Calls whose arguments are no JSON come last, since providers give them apart.
+    assert_eq!(rows, reasons.map(Some));
+    assert!(tool_texts(&result)[0].contains("an unlucky number"));
+    assert_eq!(result.stop_reason, Stop::Success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_is_cut_off_when_the_runs_time_is_over() {
+    let script = calls(&[r#"{"seconds":25}"#, r#"{"seconds":1}"#]);
+    let result = run(&script, Limits::default()).await;
+    assert_eq!(result.stop_reason, Stop::MaxSeconds);
+    let oks: Vec<_> = result.trace.iter().map(|row| row.ok).collect();
+    assert_eq!(oks, [false, true]);
+    // Every call has its result, so that the conversation can go on elsewhere.
+    assert_eq!(tool_texts(&result), ["max_seconds", "1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tools_own_time_is_an_observation() {
+    let script = format!(
+        "{}\n{}",
+        calls(&[r#"{"seconds":31}"#]),
+        r#"{"content":"Too slow."}"#
+    );
+    let patient = Limits {
+        seconds: 60,
+        ..Limits::default()
+    };
+    let result = run(&script, patient).await;
+    assert_eq!(
+        result.trace[0].stop_reason.as_deref(),
+        Some("tool_timeout:wait")
+    );
+    assert_eq!(result.answer.as_deref(), Some("Too slow."));
+}
+
+#[tokio::test]
+async fn a_run_has_one_reason_though_several_calls_end_it() {
+    let script = calls(&[r#"{"seconds":0}"#, r#"{"seconds":0}"#, r#"{"seconds":0}"#]);
+    let result = run(&script, Limits::default()).await;
+    assert_eq!(result.stop_reason, Stop::LoopDetected);
+    assert_eq!(result.trace.iter().filter(|row| row.ok).count(), 1);
+}
+
+#[test]
+fn the_graph_is_a_loop_of_two_nodes() {
+    let agent = React::new("waiter", "Wait.", gateway()).unwrap();
+    let names: Vec<_> = agent
+        .drawing()
+        .nodes
+        .iter()
+        .map(|node| node.name.to_string())
+        .collect();
+    assert_eq!(names, ["__start__", "model", "call", "__end__"]);
+}

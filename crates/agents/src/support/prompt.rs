@@ -36,7 +36,7 @@ const DUTY: &str = " First check with the tools who the user is, what they pay a
      Then answer briefly in English, naming the amount in USD and the reason.";
 
 /// The task as the model is given it.
-pub(super) fn goal(case: &Case) -> String {
+pub(crate) fn goal(case: &Case) -> String {
     format!("User {}{ASKS}{}{DUTY}", case.user, case.question)
 }
 
