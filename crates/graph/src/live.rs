@@ -383,12 +383,13 @@ impl<S: State> Live<S> {
         if notes.is_empty() {
             lock(&session.memos).clear();
         }
-        self.tell_state(shape, session, Some((id, parent, source)));
+        self.tell_values(shape, session);
         self.source = source;
         if journal.holds_back() && matches!(source, Source::Loop | Source::Input) {
             journal.tell(self.untold.drain(..)).await;
             return Ok(());
         }
+        self.tell_checkpoint(shape, session, (id, parent, source));
         let put = self.put(shape, session, (id, source), notes)?;
         journal.put(put, std::mem::take(&mut self.untold)).await
     }
@@ -398,41 +399,43 @@ impl<S: State> Live<S> {
         if session.journal.store.is_some() {
             return false;
         }
-        self.tell_state(shape, session, None);
+        self.tell_values(shape, session);
         session.journal.tell_now(&mut self.untold);
         self.untold.is_empty()
     }
 
-    /// Adds what is to be told of the state, and of the checkpoint if there is one.
-    fn tell_state(
+    fn tell_values(&mut self, shape: &Shape<S>, session: &Session) {
+        if session.journal.wants(Mode::Values) {
+            let state = StateView::new(self.state.clone(), shape.output.clone());
+            self.tell(session, EventData::Values { state });
+        }
+    }
+
+    fn tell_checkpoint(
         &mut self,
         shape: &Shape<S>,
         session: &Session,
-        checkpoint: Option<(CheckpointId, Option<CheckpointId>, Source)>,
+        (id, parent, source): (CheckpointId, Option<CheckpointId>, Source),
     ) {
-        let view = || StateView::new(self.state.clone(), shape.output.clone());
-        // The state belongs to the superstep that has ended, as the checkpoint's metadata say.
-        let superstep = self.run.superstep - 1;
-        let tell = |data| Event {
-            superstep,
-            ..session.event(None, data)
-        };
-        if session.journal.wants(Mode::Values) {
-            self.untold.push(tell(EventData::Values { state: view() }));
-        }
-        if let Some((id, parent, source)) = checkpoint
-            && session.journal.wants(Mode::Checkpoints)
-        {
+        if session.journal.wants(Mode::Checkpoints) {
             let tasks = self.run.tasks.iter();
             let checkpoint = EventData::Checkpoint {
                 id,
                 parent,
                 source,
                 next: tasks.map(|t| shape.topology.name(t.node)).collect(),
-                state: view(),
+                state: StateView::new(self.state.clone(), shape.output.clone()),
             };
-            self.untold.push(tell(checkpoint));
+            self.tell(session, checkpoint);
         }
+    }
+
+    fn tell(&mut self, session: &Session, data: EventData) {
+        self.untold.push(Event {
+            // The state belongs to the superstep that has ended, as the checkpoint's metadata say.
+            superstep: self.run.superstep - 1,
+            ..session.event(None, data)
+        });
     }
 
     fn put(
@@ -496,8 +499,11 @@ impl<S: State> Live<S> {
             && !self.broken
         {
             let held = journal.take_held();
+            let (parent, _) = journal.parent();
+            self.untold.clear();
+            self.tell_checkpoint(shape, session, (head, parent, self.source));
             let put = self.put(shape, session, (head, self.source), held)?;
-            journal.put(put, Vec::new()).await?;
+            journal.put(put, std::mem::take(&mut self.untold)).await?;
         }
         journal.flush().await
     }

@@ -607,6 +607,30 @@ async fn a_checkpoint_that_is_told_can_be_read() {
     }
 }
 
+// DESIGN, invariant 2.
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_is_held_back_is_told_when_it_is_saved() {
+    let graph = two_then_one();
+    let thread = graph.thread(&MemoryStore::shared(), "t");
+    let exit = |start: Start<Talk>| start.durability(Durability::Exit);
+    let modes = [Mode::Checkpoints, Mode::Values];
+    assert_eq!(
+        words(exit(thread.run(Talk::update())).pause_before("last"), modes).await,
+        ["-1 values ", "0 values slow fast", "0 checkpoint last"]
+    );
+    let first = thread.history().await.unwrap();
+    assert_eq!(first.len(), 1);
+    let mut stream = exit(thread.resume()).stream([Mode::Checkpoints]);
+    let Some(EventData::Checkpoint { id, parent, .. }) = stream.next().await.map(|e| e.data) else {
+        panic!("no checkpoint")
+    };
+    assert_eq!(parent, Some(first[0].id));
+    let saved = thread.snapshot(Some(id)).await.unwrap().unwrap();
+    assert_eq!(saved.state.log, ["slow", "fast", "last"]);
+    assert!(stream.next().await.is_none());
+    assert_eq!(thread.history().await.unwrap().len(), 2);
+}
+
 async fn chatter(said: &Arc<AtomicUsize>, _: &Talk, ctx: &Ctx) -> Result<Update<Talk>> {
     for n in 0..1000 {
         ctx.emit(n).await?;
