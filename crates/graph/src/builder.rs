@@ -181,7 +181,7 @@ impl<S: State> Builder<S> {
         self
     }
 
-    /// Only these channels may be written by an input.
+    /// Only these channels may be written by an input, from outside or from a parent graph.
     pub fn input(mut self, channels: impl Into<Names>) -> Self {
         self.input = Some(channels.into().0);
         self
@@ -212,7 +212,7 @@ impl<S: State> Builder<S> {
         self
     }
 
-    /// Long-term memory for `ctx.memory()`.
+    /// Long-term memory for `ctx.memory()`, in subgraphs too that have none of their own.
     pub fn memory(mut self, memory: Arc<dyn Memory>) -> Self {
         self.memory = Some(memory);
         self

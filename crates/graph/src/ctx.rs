@@ -143,7 +143,7 @@ impl Ctx {
     /// # Errors
     /// If the graph was built without one.
     pub fn memory(&self) -> Result<&dyn Memory, NodeError> {
-        let memory = self.session.run.memory.as_deref();
+        let memory = self.session.memory.as_deref();
         memory.ok_or_else(|| NodeError::msg("the graph was built without a memory: .memory(…)"))
     }
 

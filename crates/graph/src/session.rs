@@ -42,7 +42,6 @@ pub(crate) struct RunShared {
     /// Those answers that no task has looked at yet; the others wake nobody.
     pub(crate) fresh: Mutex<HashSet<String>>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) memory: Option<Arc<dyn Memory>>,
 }
 
 /// One graph's part of a run: the graph itself, or a subgraph called by one of its tasks.
@@ -59,6 +58,8 @@ pub(crate) struct Session {
     pub(crate) memos: Mutex<HashMap<(TaskId, String), Arc<RawValue>>>,
     /// The persistent subgraph checkpoints as of the open superstep.
     pub(crate) children: Mutex<HashMap<String, uuid::Uuid>>,
+    /// The graph's own, or its parent's.
+    pub(crate) memory: Option<Arc<dyn Memory>>,
 }
 
 impl Session {
@@ -85,6 +86,7 @@ impl Session {
             stop: AtomicI64::new(i64::MAX),
             memos: Mutex::default(),
             children: Mutex::default(),
+            memory: None,
         }
     }
 

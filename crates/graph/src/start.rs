@@ -267,7 +267,6 @@ impl<S: State> Start<S> {
             answers: Mutex::default(),
             fresh: Mutex::default(),
             clock: shape.clock.clone(),
-            memory: shape.memory.clone(),
         };
         let (store, thread) = match &self.place {
             None => (None, ""),
@@ -278,7 +277,10 @@ impl<S: State> Start<S> {
             namespace: "".into(),
         };
         let halt = self.control.token.clone();
-        Session::new(Arc::new(run), store, scope, String::new(), halt)
+        Session {
+            memory: shape.memory.clone(),
+            ..Session::new(Arc::new(run), store, scope, String::new(), halt)
+        }
     }
 
     /// Brings the run to where it begins, saved.

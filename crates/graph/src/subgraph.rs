@@ -303,7 +303,9 @@ impl<C: State> Child<'_, C> {
                 if session.journal.store.is_some() {
                     live.run.owner = Some(self.ctx.task_id());
                 }
-                live.input(self.shape, &session, Command::update(input()?))
+                let input = input()?;
+                self.shape.check_input(&input)?;
+                live.input(self.shape, &session, Command::update(input))
                     .await?;
                 live
             }
@@ -333,7 +335,11 @@ impl<C: State> Child<'_, C> {
         };
         let path = up.path_of(&Name::from(self.label.to_owned()));
         let store = up.journal.store.clone();
-        Session::new(up.run.clone(), store, scope, path, self.ctx.halt.clone())
+        let own = self.shape.memory.clone();
+        Session {
+            memory: own.or_else(|| up.memory.clone()),
+            ..Session::new(up.run.clone(), store, scope, path, self.ctx.halt.clone())
+        }
     }
 
     /// Where this call goes on.

@@ -287,7 +287,6 @@ pub(crate) fn outside<S: State>(
         answers: Mutex::default(),
         fresh: Mutex::default(),
         clock: shape.clock.clone(),
-        memory: None,
     };
     let halt = shared.control.token.clone();
     Session::new(

@@ -666,6 +666,28 @@ async fn a_graph_with_a_store_runs_on_a_thread_only() {
     assert!(matches!(without.open("t").err(), Some(Error::NoThread(name)) if name == "case"));
 }
 
+// 2.
+#[tokio::test]
+async fn a_subgraph_refuses_an_input_outside_its_input_channels_too() {
+    let inner = graph()
+        .node("only", log)
+        .start("only")
+        .end("only")
+        .input("title")
+        .build()
+        .unwrap();
+    let node = inner.mapped(
+        |c: &Case| Case::update().title("t").number(c.number),
+        |_: Case| Case::update(),
+    );
+    let outer = graph().node("sub", node).start("sub").end("sub");
+    let error = outer.build().unwrap().invoke(Case::update()).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "channel `number` is not part of the input of `case` (input: title)"
+    );
+}
+
 #[tokio::test]
 async fn a_thread_has_a_name_of_1_to_200_characters() {
     let store = MemoryStore::shared();
@@ -713,6 +735,10 @@ async fn a_context_reaches_nodes_by_its_type_in_subgraphs_too() {
     }
 }
 
+fn graph_of_sub(inner: &Graph<Case>) -> Builder<Case> {
+    graph().node("sub", inner.shared()).start("sub").end("sub")
+}
+
 #[tokio::test]
 async fn nodes_share_a_memory_across_threads() {
     async fn remember(case: &Case, ctx: &Ctx) -> Result<Update<Case>> {
@@ -741,6 +767,26 @@ async fn nodes_share_a_memory_across_threads() {
         logs.push(run.await.unwrap().done().unwrap().log);
     }
     assert_eq!(logs, [vec![], vec!["first".to_owned()]]);
+    // A subgraph has its own memory, or else its parent's.
+    let log_of = async |inner: Graph<Case>, outer: Option<MemoryOf>| {
+        let builder = graph_of_sub(&inner);
+        let graph = match outer {
+            Some(memory) => builder.memory(Arc::new(memory)),
+            None => builder,
+        };
+        let graph = graph.build().unwrap();
+        let twice = ["1", "2"].map(|t| graph.invoke(Case::update().title(t)));
+        let mut logs = Vec::new();
+        for run in twice {
+            logs.push(run.await.unwrap().log);
+        }
+        logs.pop().unwrap()
+    };
+    let own = node().memory(Arc::new(MemoryOf::default())).build();
+    assert_eq!(log_of(own.unwrap(), None).await, ["1"]);
+    let without = node().build().unwrap();
+    assert_eq!(log_of(without, Some(MemoryOf::default())).await, ["1"]);
+
     let error = node()
         .build()
         .unwrap()
