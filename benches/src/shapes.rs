@@ -1,5 +1,7 @@
 //! All shapes by name. The binaries pick from here.
 
+use std::num::NonZeroUsize;
+
 use crate::{Fault, Shape};
 
 mod fanout;
@@ -32,7 +34,7 @@ pub const NAMES: [&str; 14] = [
 /// When there is no such shape, or its graph does not build.
 pub fn build(name: &str) -> Result<Box<dyn Shape>, Fault> {
     let (kind, size) = name.split_once('_').unwrap_or((name, ""));
-    let number = || -> Result<usize, Fault> { Ok(size.parse()?) };
+    let number = || -> Result<usize, Fault> { Ok(size.parse::<NonZeroUsize>()?.get()) };
     Ok(match kind {
         "sequential" => sequential::case(number()?)?,
         "react" => react::case(number()?)?,
