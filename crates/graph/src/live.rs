@@ -330,6 +330,8 @@ impl<S: State> Live<S> {
         session: &Session,
     ) -> Result<CheckpointId, Error> {
         let id = self.next_id(session);
+        // What was memoised belongs to tasks that are done.
+        lock(&session.memos).clear();
         self.run
             .advance(&shape.topology, id.uuid())
             .map_err(|dead| {
@@ -353,7 +355,8 @@ impl<S: State> Live<S> {
         if session.journal.store.is_some() {
             return CheckpointId::fresh();
         }
-        let step = u128::from(self.run.superstep.unsigned_abs()) + 1;
+        // The superstep before the first is -1; every one has a number of its own.
+        let step = u128::try_from(i128::from(self.run.superstep) + 2).unwrap_or_default();
         Uuid::from_u128(session.run.id.uuid().as_u128().wrapping_add(step)).into()
     }
 
@@ -380,9 +383,6 @@ impl<S: State> Live<S> {
         }
         let (parent, _) = journal.parent();
         journal.open(id);
-        if notes.is_empty() {
-            lock(&session.memos).clear();
-        }
         self.tell_values(shape, session);
         self.source = source;
         if journal.holds_back() && matches!(source, Source::Loop | Source::Input) {

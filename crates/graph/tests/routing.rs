@@ -431,3 +431,38 @@ async fn a_sequence_and_several_starts_run_as_declared() {
         .end(["b", "c", "z"]);
     assert_eq!(run(graph).await, ["c@0", "b@0", "a@0", "z@1"]);
 }
+
+#[tokio::test]
+async fn each_round_of_a_loop_is_another_task_with_other_keys_and_steps_of_its_own() {
+    async fn work(p: &Path, ctx: &Ctx) -> Result<Update<Path>> {
+        let rounds = p.rounds;
+        let made = ctx.step("make", async { Ok(rounds) }).await?;
+        Ok(Path::update()
+            .rounds(p.rounds + 1)
+            .log([made.to_string(), ctx.key("pay"), ctx.task_id().to_string()]))
+    }
+    let graph = Graph::<Path>::new("loop")
+        .node("work", work)
+        .start("work")
+        .branch(
+            "work",
+            |p| if p.rounds < 5 { "work" } else { END },
+            ["work", END],
+        )
+        .build()
+        .unwrap();
+    let store = MemoryStore::shared();
+    for run in [
+        graph.run(Path::update()),
+        graph.thread(&store, "t").run(Path::update()),
+    ] {
+        let log = run.await.unwrap().done().unwrap().log;
+        let column = |i: usize| log.iter().skip(i).step_by(3).cloned().collect::<Vec<_>>();
+        assert_eq!(column(0), ["0", "1", "2", "3", "4"]);
+        for mut ids in [column(1), column(2)] {
+            ids.sort();
+            ids.dedup();
+            assert_eq!(ids.len(), 5);
+        }
+    }
+}
