@@ -819,6 +819,11 @@ fn code_without_a_runtime_calls_a_graph_and_code_inside_one_is_told() {
         .unwrap();
     let inside = runtime.block_on(async { graph.invoke_blocking(Case::update()) });
     assert!(matches!(inside, Err(Error::BlockingInAsync)));
+    // As the error says: on a thread that may block, the runtime that is there does it.
+    let handle = runtime.handle().clone();
+    let blocking = runtime.spawn_blocking(move || handle.block_on(graph.invoke(Case::update())));
+    let state = runtime.block_on(blocking).unwrap().unwrap();
+    assert_eq!(state.log, ["left", "right"]);
 }
 
 #[test]

@@ -437,9 +437,11 @@ async fn each_round_of_a_loop_is_another_task_with_other_keys_and_steps_of_its_o
     async fn work(p: &Path, ctx: &Ctx) -> Result<Update<Path>> {
         let rounds = p.rounds;
         let made = ctx.step("make", async { Ok(rounds) }).await?;
-        Ok(Path::update()
-            .rounds(p.rounds + 1)
-            .log([made.to_string(), ctx.key("pay"), ctx.task_id().to_string()]))
+        Ok(Path::update().rounds(p.rounds + 1).log([
+            made.to_string(),
+            ctx.key("pay"),
+            ctx.task_id().to_string(),
+        ]))
     }
     let graph = Graph::<Path>::new("loop")
         .node("work", work)
