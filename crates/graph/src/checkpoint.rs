@@ -88,7 +88,8 @@ pub struct Put {
     pub machine: Vec<u8>,
     /// What changed since `parent`.
     pub deltas: Vec<Delta>,
-    /// Notes that the new checkpoint has from the start.
+    /// Notes that the new checkpoint has from the start; of two with the same task, kind and key the
+    /// later one.
     pub notes: Vec<Note>,
     /// The writer's lease; an older epoch than the thread's is refused with `Conflict`.
     pub epoch: u64,
@@ -223,7 +224,8 @@ pub trait Checkpoints: Send + Sync + 'static {
     /// Saves a superstep: deltas, machine and notes together, or nothing.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the head of the scope is no longer `put.expect`, or the epoch is old.
+    /// [`Error::Conflict`] if the head of the scope is no longer `put.expect`, or the epoch is old;
+    /// [`Error::UnknownCheckpoint`] if there is no `put.parent`.
     fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> BoxFuture<'a, Result<(), Error>>;
 
     /// Adds notes to a checkpoint, all or none. A note with the task, kind and key of an older one

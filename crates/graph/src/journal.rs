@@ -53,7 +53,15 @@ pub(crate) struct Journal {
     durability: Durability,
     events: Option<Events>,
     place: Mutex<Place>,
-    saver: tokio::sync::Mutex<Option<Saver>>,
+    saver: tokio::sync::Mutex<Saving>,
+}
+
+/// The task that saves behind the run, while there is one.
+#[derive(Default)]
+struct Saving {
+    task: Option<Saver>,
+    /// What ended one. Nothing is saved after it: what follows a gap is of no use to anyone.
+    failed: Option<Error>,
 }
 
 /// Which superstep is open, and what of it is saved.
@@ -274,8 +282,9 @@ impl Journal {
     }
 
     async fn enqueue(&self, store: &Store, item: Item) -> Result<(), Error> {
-        let mut saver = self.saver.lock().await;
-        let (queue, _) = saver.get_or_insert_with(|| {
+        let mut saving = self.saver.lock().await;
+        saving.check()?;
+        let (queue, _) = saving.task.get_or_insert_with(|| {
             let (queue, items) = mpsc::channel(BEHIND);
             let work = save(
                 store.clone(),
@@ -290,23 +299,38 @@ impl Journal {
             return Ok(());
         }
         // The saver has stopped on an error; its result says which.
-        finish(saver.take()).await
+        saving.finish().await
     }
 
     /// Waits until all that was handed over is saved and told.
     pub(crate) async fn flush(&self) -> Result<(), Error> {
-        let saver = self.saver.lock().await.take();
-        finish(saver).await
+        self.saver.lock().await.finish().await
     }
 }
 
-async fn finish(saver: Option<Saver>) -> Result<(), Error> {
-    let Some((queue, work)) = saver else {
-        return Ok(());
-    };
-    drop(queue);
-    work.await
-        .unwrap_or(Err(Error::Cancelled(CancelReason::Shutdown)))
+impl Saving {
+    fn check(&self) -> Result<(), Error> {
+        match &self.failed {
+            None => Ok(()),
+            Some(Error::Conflict { thread, holder }) => Err(Error::Conflict {
+                thread: thread.clone(),
+                holder: *holder,
+            }),
+            Some(Error::Store(e)) => Err(Error::store(e.to_string())),
+            Some(e) => Err(Error::store(e.to_string())),
+        }
+    }
+
+    async fn finish(&mut self) -> Result<(), Error> {
+        if let Some((queue, work)) = self.task.take() {
+            drop(queue);
+            let done = work
+                .await
+                .unwrap_or(Err(Error::Cancelled(CancelReason::Shutdown)));
+            self.failed = done.err();
+        }
+        self.check()
+    }
 }
 
 /// Saves in order, many at a time where many wait, and tells each one when it is saved.

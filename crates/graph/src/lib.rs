@@ -33,6 +33,7 @@ mod builder;
 mod cache;
 mod checkpoint;
 mod clock;
+pub mod conformance;
 mod control;
 mod ctx;
 pub mod docs;

@@ -2,6 +2,7 @@
 //!
 //! Applies updates, closes supersteps, saves and restores. Decides nothing about when.
 
+mod own;
 mod restore;
 
 use crate::{
@@ -34,9 +35,11 @@ pub(crate) struct Live<S: State> {
     pub(crate) untold: Vec<Event>,
     /// What happened to each channel since this object was made (for a subgraph that shares its
     /// parent's state).
-    pub(crate) total: Vec<Change>,
+    total: Vec<Change>,
+    /// What such a subgraph hands back.
+    pub(crate) own: S::Update,
     shared: bool,
-    /// A superstep could not be closed: the state in memory is of no superstep.
+    /// A superstep could not be closed or saved: what is in memory must not be saved after it.
     broken: bool,
     /// How the open superstep came about.
     source: Source,
@@ -60,6 +63,7 @@ impl<S: State> Live<S> {
             passed_breakpoint: false,
             untold: Vec::new(),
             total: vec![Change::Unchanged; channels],
+            own: S::Update::default(),
             shared: false,
             broken: false,
             source: Source::Loop,
@@ -185,16 +189,17 @@ impl<S: State> Live<S> {
             let written = |c: &&usize| updates.iter().any(|u| S::writes(u).contains(c));
             self.dirty = shape.ephemeral.iter().filter(written).copied().collect();
         }
+        let own = self.to_hand_back(updates);
         Arc::make_mut(&mut self.state).apply(updates, &mut self.changes)?;
+        if let Some(own) = own {
+            self.hand_back(&own)?;
+        }
         for (i, change) in self.changes.iter().enumerate() {
             if *change == Change::Unchanged {
                 continue;
             }
             self.written[i] = true;
             self.unsaved[i] = std::mem::take(&mut self.unsaved[i]).then(change.clone());
-            if self.shared {
-                self.total[i] = std::mem::take(&mut self.total[i]).then(change.clone());
-            }
         }
         Ok(())
     }
@@ -390,8 +395,11 @@ impl<S: State> Live<S> {
             return Ok(());
         }
         self.tell_checkpoint(shape, session, (id, parent, source));
+        self.broken = true;
         let put = self.put(shape, session, (id, source), notes)?;
-        journal.put(put, std::mem::take(&mut self.untold)).await
+        journal.put(put, std::mem::take(&mut self.untold)).await?;
+        self.broken = false;
+        Ok(())
     }
 
     /// Without a store: tells what can be told without waiting, and whether that was all.
@@ -464,13 +472,7 @@ impl<S: State> Live<S> {
             });
         }
         let mut saved = self.run.save(&shape.topology);
-        if self.shared {
-            let changed = self.total.iter().zip(S::CHANNELS);
-            let changed = changed.filter(|(change, _)| **change != Change::Unchanged);
-            saved.changes = changed
-                .map(|(c, ch)| (ch.name.to_owned(), c.clone()))
-                .collect();
-        }
+        self.save_own(&mut saved)?;
         let (parent, expect) = session.journal.parent();
         Ok(Put {
             id,
