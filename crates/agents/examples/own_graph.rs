@@ -32,11 +32,9 @@ async fn main() -> Result<()> {
     let graph = graph.node("review", review).start("write");
     let graph = graph.edge("write", "review");
     let graph = graph.branch("review", enough, ["write", END]).build()?;
-    // Every superstep is saved on the thread.
     let thread = graph.thread(&MemoryStore::shared(), "letter-1");
     let draft = thread.run(Draft::update().text("Hello")).await?.done()?;
     println!("{}\n{}", draft.text, draft.remarks.join("\n"));
-    println!("{} checkpoints", thread.history().await?.len());
     println!("{}", graph.mermaid());
     Ok(())
 }

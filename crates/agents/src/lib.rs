@@ -44,3 +44,8 @@ pub use rehearsal::Rehearsal;
 pub use run::AgentRun;
 pub use support::{Case, Support, SupportState};
 pub use terms::{ANSWER_TOKENS, Terms};
+
+/// The examples of the project's README, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,5 +1,10 @@
 //! Both dialects run the same gateway: the same intents, and what each dialect makes of them.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
+
 use paraph_agents::{Case, Rehearsal, RunResult, Support, Terms, builtin};
 use paraph_gateway::{Dialect, Limits};
 use paraph_models::ScriptedModel;

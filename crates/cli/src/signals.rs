@@ -1,21 +1,30 @@
-//! Interrupts: Ctrl-C, and the request to terminate. The first one is for the run, the second is final.
+//! Interrupts: Ctrl-C, and the request to terminate. The first one is for the run; the second ends the
+//! program on the spot, whatever the run is doing.
 
-use tokio::sync::mpsc;
+use crate::failure::INTERRUPTED;
+use tokio::sync::oneshot;
 
-/// Interrupts as they arrive.
-pub(crate) struct Interrupts(mpsc::Receiver<()>);
+/// The first interrupt.
+pub(crate) struct Interrupt(oneshot::Receiver<()>);
 
-impl Interrupts {
+impl Interrupt {
     /// Listens from now on. Must be called inside a runtime.
-    pub(crate) fn listen() -> std::io::Result<Interrupts> {
-        let (sender, receiver) = mpsc::channel(8);
-        spawn(sender)?;
-        Ok(Interrupts(receiver))
+    pub(crate) fn listen() -> std::io::Result<Interrupt> {
+        let mut signals = Signals::new()?;
+        let (sender, receiver) = oneshot::channel();
+        // In a task of its own: a tool that holds up the run must not hold up its end.
+        tokio::spawn(async move {
+            signals.next().await;
+            let _ = sender.send(());
+            signals.next().await;
+            std::process::exit(i32::from(INTERRUPTED));
+        });
+        Ok(Interrupt(receiver))
     }
 
-    /// Waits for the next one.
-    pub(crate) async fn next(&mut self) {
-        if self.0.recv().await.is_none() {
+    /// Waits for it; it comes once.
+    pub(crate) async fn wait(&mut self) {
+        if (&mut self.0).await.is_err() {
             // Nobody can interrupt any more.
             std::future::pending::<()>().await;
         }
@@ -23,29 +32,41 @@ impl Interrupts {
 }
 
 #[cfg(unix)]
-fn spawn(sender: mpsc::Sender<()>) -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-        let (mut signals, sender) = (signal(kind)?, sender.clone());
-        tokio::spawn(async move {
-            while signals.recv().await.is_some() {
-                if sender.send(()).await.is_err() {
-                    return;
-                }
-            }
-        });
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
-    Ok(())
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
 }
 
 #[cfg(not(unix))]
-fn spawn(sender: mpsc::Sender<()>) -> std::io::Result<()> {
-    tokio::spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() {
-            if sender.send(()).await.is_err() {
-                return;
-            }
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals)
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
         }
-    });
-    Ok(())
+    }
 }

@@ -25,6 +25,9 @@ pub(crate) struct Trace {
     max_steps: Option<u64>,
     /// What is under way, and since when.
     busy: Option<(String, Instant)>,
+    /// How the model's answer went, until it is known what it decided.
+    answer: String,
+    budget: Option<BudgetView>,
     frame: usize,
     drawn: bool,
 }
@@ -36,6 +39,8 @@ impl Trace {
             quiet,
             max_steps: None,
             busy: None,
+            answer: String::new(),
+            budget: None,
             frame: 0,
             drawn: false,
         }
@@ -103,49 +108,23 @@ impl Trace {
         }
     }
 
-    fn line(&self, event: &AgentEvent) -> Option<String> {
-        Some(match &event.data {
-            AgentEventData::RunStarted { agent, model, .. } => format!(
+    /// The line of an event; none if it is part of a later one.
+    fn line(&mut self, event: &AgentEvent) -> Option<String> {
+        match &event.data {
+            AgentEventData::RunStarted { agent, model, .. } => Some(format!(
                 "run    {agent}  model {}  thread {}",
                 printable_line(model, NAME),
                 printable_line(&event.thread_id, 200)
-            ),
-            AgentEventData::Message { message, .. } => spoken(self.screen, message),
-            AgentEventData::ModelAnswered { .. }
-            | AgentEventData::StepStarted { .. }
-            | AgentEventData::ToolStarted { .. } => return self.answered(&event.data),
-            AgentEventData::ModelFailed {
-                step,
-                ms,
-                stop_reason,
-                detail,
-            } => {
-                let reason = self.screen.paint(Ink::Red, &stop_reason.to_string());
-                format!(
-                    "{}  think  {ms} ms  {reason}{}",
-                    self.step(*step),
-                    more(detail)
-                )
+            )),
+            AgentEventData::Message { message, .. } => Some(spoken(self.screen, message)),
+            AgentEventData::ModelAnswered { .. } => {
+                self.answer = answered(&event.data);
+                None
             }
-            AgentEventData::Decided {
-                step,
-                kind,
-                tools,
-                stop_reason,
-            } => {
-                let tools = tools.iter().map(|tool| printable_line(tool, NAME));
-                let what = [kind.clone()].into_iter().chain(tools).collect::<Vec<_>>();
-                let reason = stop_reason
-                    .as_ref()
-                    .map(|stop| format!("  {}", self.screen.paint(Ink::Red, &stop.to_string())));
-                format!(
-                    "{}  think  decides: {}{}",
-                    self.step(*step),
-                    what.join(" "),
-                    reason.unwrap_or_default()
-                )
+            AgentEventData::ModelFailed { .. } | AgentEventData::Decided { .. } => {
+                self.thought(&event.data)
             }
-            AgentEventData::ToolEnded { .. } => self.called(&event.data)?,
+            AgentEventData::ToolEnded { .. } => self.called(&event.data),
             AgentEventData::Routed {
                 from, to, cause, ..
             } => {
@@ -154,41 +133,52 @@ impl Trace {
                     false => to.join(", "),
                 };
                 let cause = printable_line(cause, DETAIL);
-                self.screen
-                    .paint(Ink::Dim, &format!("route  {from} -> {to}: {cause}"))
+                let line = format!("route  {from} -> {to}: {cause}");
+                Some(self.screen.paint(Ink::Dim, &line))
             }
-            AgentEventData::Budget { budget } => self.screen.paint(Ink::Dim, &spent(budget)),
-            _ => return None,
-        })
+            AgentEventData::Budget { budget } => {
+                self.budget = Some(budget.clone());
+                None
+            }
+            AgentEventData::RunEnded { .. } => {
+                let line = spent(&self.budget.take()?);
+                Some(self.screen.paint(Ink::Dim, &line))
+            }
+            _ => None,
+        }
     }
 
-    fn answered(&self, data: &AgentEventData) -> Option<String> {
-        let AgentEventData::ModelAnswered {
-            step,
-            ms,
-            attempts,
-            input_tokens,
-            output_tokens,
-            estimated,
-            ..
-        } = data
-        else {
-            return None;
+    /// What the model decided, or why it did not.
+    fn thought(&mut self, data: &AgentEventData) -> Option<String> {
+        let (step, what) = match data {
+            AgentEventData::ModelFailed {
+                step,
+                ms,
+                stop_reason,
+                detail,
+            } => {
+                let reason = self.screen.paint(Ink::Red, &stop_reason.to_string());
+                (step, format!("{ms} ms  {reason}{}", more(detail)))
+            }
+            AgentEventData::Decided {
+                step,
+                kind,
+                tools,
+                stop_reason,
+            } => {
+                let tools = tools.iter().map(|tool| printable_line(tool, NAME));
+                let mut words = vec![kind.clone()];
+                words.extend(tools);
+                let verdict = match stop_reason {
+                    None => self.screen.paint(Ink::Green, "ok"),
+                    Some(stop) => self.screen.paint(Ink::Red, &stop.to_string()),
+                };
+                let answer = std::mem::take(&mut self.answer);
+                (step, format!("{}  {answer}  {verdict}", words.join(" ")))
+            }
+            _ => return None,
         };
-        let about = if *estimated { "about " } else { "" };
-        let tokens = match input_tokens + output_tokens {
-            0 => String::new(),
-            _ => format!("  {about}{input_tokens}+{output_tokens} tokens"),
-        };
-        let attempts = match attempts {
-            0 | 1 => String::new(),
-            more => format!("  {more} attempts"),
-        };
-        let ok = self.screen.paint(Ink::Green, "ok");
-        Some(format!(
-            "{}  think  {ms} ms  {ok}{tokens}{attempts}",
-            self.step(*step)
-        ))
+        Some(format!("{}  think  {what}", self.step(*step)))
     }
 
     fn called(&self, data: &AgentEventData) -> Option<String> {
@@ -220,6 +210,30 @@ impl Trace {
             printable_line(args, DETAIL),
         ))
     }
+}
+
+/// How an answer of the model's went: time, tokens, attempts.
+fn answered(data: &AgentEventData) -> String {
+    let AgentEventData::ModelAnswered {
+        ms,
+        attempts,
+        input_tokens,
+        output_tokens,
+        estimated,
+        ..
+    } = data
+    else {
+        return String::new();
+    };
+    let mut text = format!("{ms} ms");
+    if input_tokens + output_tokens > 0 {
+        let about = if *estimated { "about " } else { "" };
+        text.push_str(&format!("  {about}{input_tokens}+{output_tokens} tokens"));
+    }
+    if *attempts > 1 {
+        text.push_str(&format!("  {attempts} attempts"));
+    }
+    text
 }
 
 fn more(detail: &Option<String>) -> String {

@@ -3,11 +3,11 @@
 use crate::args::RunArgs;
 use crate::choice::{check_price, choose, limits};
 use crate::config::Config;
-use crate::failure::{FINISHED, Failure, INTERRUPTED};
+use crate::failure::{FINISHED, Failure};
 use crate::lines::{TraceFile, line};
 use crate::logging::Log;
 use crate::output::{note, print};
-use crate::signals::Interrupts;
+use crate::signals::Interrupt;
 use crate::terminal::{Screen, printable};
 use crate::trace::{TICK, Trace};
 use paraph_agents::{
@@ -40,14 +40,14 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let trace_file = args.trace.as_deref().map(TraceFile::create).transpose()?;
     super::runtime()?.block_on(async {
         let run = support.start(&case, &terms).await.map_err(not_started)?;
-        let interrupts = Interrupts::listen()
+        let interrupt = Interrupt::listen()
             .map_err(|error| Failure::Broken(format!("signals cannot be received: {error}")))?;
         let printing = Printing {
             json: args.json,
             events: args.events,
             trace_file,
         };
-        follow(run, interrupts, printing, Trace::new(screen, args.quiet)).await
+        follow(run, interrupt, printing, Trace::new(screen, args.quiet)).await
     })
 }
 
@@ -163,7 +163,7 @@ struct Printing {
 /// Reads the run to its end.
 async fn follow(
     mut run: AgentRun,
-    mut interrupts: Interrupts,
+    mut interrupt: Interrupt,
     mut printing: Printing,
     mut trace: Trace,
 ) -> Result<u8, Failure> {
@@ -174,11 +174,8 @@ async fn follow(
     loop {
         let event = tokio::select! {
             event = run.next() => event,
-            () = interrupts.next() => {
+            () = interrupt.wait(), if !interrupted => {
                 trace.clear();
-                if interrupted {
-                    return Ok(INTERRUPTED);
-                }
                 interrupted = true;
                 note("interrupted: the run is being stopped; once more stops it at once");
                 control.request_cancel(CancelReason::User);

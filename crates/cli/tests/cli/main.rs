@@ -1,0 +1,16 @@
+//! The built binary from outside: what scripts, tests and people can rely on. Nothing here needs a
+//! network, a key or the machine's own configuration.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
+
+mod configuration;
+mod listings;
+mod odd_input;
+mod results;
+mod sandbox;
+mod stops;
+mod streams;
+mod usage;
