@@ -1,7 +1,33 @@
 //! The command line. What it takes is a contract; see `paraph --help`.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args as Group, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+
+/// What a hurried user probably meant, beyond what clap itself can say.
+pub(crate) fn hint(error: &clap::Error) -> Option<String> {
+    let text = |kind: ContextKind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let argument = text(ContextKind::InvalidArg)?;
+            let is_word = !argument.starts_with('-') && std::env::args().nth(1)? == "run";
+            is_word.then(|| "hint: put a task of several words in quotes".to_owned())
+        }
+        ErrorKind::InvalidSubcommand => {
+            let name = text(ContextKind::InvalidSubcommand)?;
+            let agents = paraph_agents::builtin();
+            let agent = agents.iter().find(|agent| agent.name == name)?;
+            Some(format!(
+                "hint: an agent is run by `paraph run {}`",
+                agent.name
+            ))
+        }
+        _ => None,
+    }
+}
 
 /// Runs agents that act on real systems, and lets nothing happen that was not allowed or signed.
 #[derive(Parser, Debug)]

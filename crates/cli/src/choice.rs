@@ -2,6 +2,7 @@
 
 use crate::config::{Config, micro_dollars};
 use crate::failure::Failure;
+use crate::suggest::closest;
 use paraph_agents::{AgentInfo, Rehearsal};
 use paraph_gateway::{Limits, Price};
 use paraph_models::{
@@ -28,7 +29,7 @@ pub(crate) fn choose(config: &Config, agent: &AgentInfo) -> Result<Choice, Failu
         ModelSpec::Rehearsal => Arc::new(Rehearsal),
         spec => {
             let settings = model_settings(config, default_of(config, agent, spec)?)?;
-            init_chat_model(spec, &settings).map_err(Failure::usage)?
+            init_chat_model(spec, &settings).map_err(unusable)?
         }
     };
     let price = match &spec {
@@ -42,6 +43,15 @@ pub(crate) fn choose(config: &Config, agent: &AgentInfo) -> Result<Choice, Failu
     Ok(Choice { model, price, note })
 }
 
+fn unusable(error: paraph_models::Error) -> Failure {
+    match error {
+        paraph_models::Error::MissingKey { .. } => Failure::Usage(format!(
+            "{error} (or its _FILE), or use --model rehearsal, which needs none"
+        )),
+        error => Failure::usage(error),
+    }
+}
+
 /// The spec alone, and a remark if it was not asked for.
 pub(crate) fn spec(
     config: &Config,
@@ -49,7 +59,8 @@ pub(crate) fn spec(
 ) -> Result<(ModelSpec, Option<String>), Failure> {
     if let Some(found) = config.get("model")? {
         let spec = found.text.parse();
-        return Ok((spec.map_err(|error| found.wrong("model", error))?, None));
+        let wrong = |error| found.wrong("model", format!("{error}{}", meant(&found.text)));
+        return Ok((spec.map_err(wrong)?, None));
     }
     let mut nameless = Vec::new();
     for provider in providers() {
@@ -79,6 +90,18 @@ pub(crate) fn spec(
         ModelSpec::Rehearsal,
         Some(format!("model: rehearsal ({why})")),
     ))
+}
+
+/// What a spec without a colon was probably meant to be.
+fn meant(spec: &str) -> String {
+    let known = providers().iter().map(|provider| provider.name);
+    if spec.is_empty() || spec.contains(':') {
+        return String::new();
+    }
+    match closest(spec, known.chain(["rehearsal"])) {
+        Some(close) => format!("; did you mean `{close}`?"),
+        None => format!("; did you mean `openai:{spec}`?"),
+    }
 }
 
 /// The model of a provider that is named alone.

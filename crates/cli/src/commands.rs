@@ -46,6 +46,11 @@ fn agent(name: &str) -> Result<AgentInfo, Failure> {
             "the agent `{name}` comes in a later version; `paraph agents` lists what there is"
         )));
     }
+    if name.contains(char::is_whitespace) {
+        return Err(Failure::Usage(format!(
+            "the agent comes before the task: paraph run support {name:?}"
+        )));
+    }
     let hint = hint(name, all.iter().map(|agent| agent.name));
     let names: Vec<_> = all.iter().map(|agent| agent.name).collect();
     Err(Failure::Usage(format!(

@@ -32,7 +32,13 @@ fn main() -> ExitCode {
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         // Help and version are no mistakes: clap knows where to print what, and the exit code.
-        Err(error) => error.exit(),
+        Err(error) => {
+            let _ = error.print();
+            if let Some(hint) = args::hint(&error) {
+                output::note(&hint);
+            }
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(failure::USAGE));
+        }
     };
     match commands::dispatch(args) {
         Ok(code) => ExitCode::from(code),

@@ -36,6 +36,11 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<u8, Failure> {
 
 /// The reason, or all of a family (`tool_denied`, `llm_error`).
 fn meant(reason: &str) -> Result<Vec<Stop>, Failure> {
+    // As it is copied from what a run printed.
+    let reason = reason
+        .strip_prefix("Stopped:")
+        .unwrap_or(reason)
+        .trim_start();
     if let Ok(stop) = reason.parse() {
         return Ok(vec![stop]);
     }

@@ -113,7 +113,10 @@ fn check_store(config: &Config) -> Result<(), Failure> {
             "store",
             format!("{scheme} stores come in a later version; use memory:"),
         )),
-        _ => Err(found.wrong("store", "this is no store; use memory:")),
+        _ => Err(found.wrong(
+            "store",
+            format!("`{scheme}` is no kind of store; use memory:"),
+        )),
     }
 }
 

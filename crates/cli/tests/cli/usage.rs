@@ -60,7 +60,7 @@ fn mistakes_on_the_command_line_are_named() {
         ),
         (
             &["run", "support", "--store", "floppy"],
-            "--store: this is no store",
+            "`floppy` is no kind of store",
         ),
         (
             &["run", "support", "--thread", ""],
@@ -81,6 +81,48 @@ fn mistakes_on_the_command_line_are_named() {
         assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}");
         assert!(ended.err.contains(expected), "{args:?}: {}", ended.err);
     }
+}
+
+#[test]
+fn hurried_users_are_told_what_they_probably_meant() {
+    let table: [(&[&str], &str); 7] = [
+        (
+            &["support"],
+            "hint: an agent is run by `paraph run support`",
+        ),
+        (
+            &["run", "Can I get it back?"],
+            "the agent comes before the task: paraph run support \"Can I get it back?\"",
+        ),
+        (
+            &["run", "support", "Can", "I"],
+            "hint: put a task of several words in quotes",
+        ),
+        (
+            &["run", "support", "--model", "gpt-4.1-mini"],
+            "did you mean `openai:gpt-4.1-mini`?",
+        ),
+        (
+            &["run", "support", "--model", "rehersal"],
+            "did you mean `rehearsal`?",
+        ),
+        (
+            &["run", "support", "--model", "openai"],
+            "--model rehearsal, which needs none",
+        ),
+        (
+            &["run", "support", "--store", "./runs.db"],
+            "--store: `./runs.db` is no kind of store; use memory:",
+        ),
+    ];
+    let sandbox = Sandbox::new();
+    for (args, expected) in table {
+        let ended = sandbox.run(args);
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}");
+        assert!(ended.err.contains(expected), "{args:?}: {}", ended.err);
+    }
+    let ended = sandbox.run(&["explain", "Stopped: max_steps"]);
+    assert!(ended.out.starts_with("max_steps (stopped, exit code 3)"));
 }
 
 #[test]
