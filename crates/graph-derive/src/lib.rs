@@ -137,6 +137,10 @@ fn state_impl(
                 #(if update.#name.is_some() { all.push(#index); })*
                 all
             }
+            fn gather(all: &mut #update, updates: &[#update]) -> ::core::result::Result<(), #p::Rejected> {
+                #(#p::Write::gather(&Self::CHANNELS[#index], &mut all.#name, updates.iter().map(|u| u.#name.as_ref()), #reducer)?;)*
+                ::core::result::Result::Ok(())
+            }
             fn since(&self, changes: &[#p::Change]) -> #update {
                 #update { #(#name: #since(&self.#name, &changes[#index]),)* }
             }

@@ -307,6 +307,7 @@ impl Run {
             children: self.children.clone(),
             owner: self.owner,
             changes: BTreeMap::new(),
+            own: serde_json::Map::new(),
         }
     }
 
@@ -374,6 +375,9 @@ pub(crate) struct Saved {
     /// In a subgraph over its parent's state: what it has changed so far.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) changes: BTreeMap<String, Change>,
+    /// What it hands back of that, but for new items of lists.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub(crate) own: serde_json::Map<String, serde_json::Value>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -95,6 +95,10 @@ pub trait State: Clone + Default + Send + Sync + 'static {
     #[doc(hidden)]
     fn writes(update: &Self::Update) -> Vec<usize>;
 
+    /// Adds the updates of one superstep to `all`, so that `all` comes to the same as they did.
+    #[doc(hidden)]
+    fn gather(all: &mut Self::Update, updates: &[Self::Update]) -> Result<(), Rejected>;
+
     /// The update that takes a state, in which `changes` happened, from before to now.
     #[doc(hidden)]
     fn since(&self, changes: &[Change]) -> Self::Update;

@@ -226,7 +226,7 @@ async fn shared<S: State>(
         .run(Some(base), || Ok(S::Update::default()))
         .await?
         .live;
-    Ok((live.state.since(&live.total), live.state))
+    Ok((live.own, live.state))
 }
 
 impl<S: State> Node<S> for Shared<S> {

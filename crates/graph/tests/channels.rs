@@ -677,3 +677,109 @@ async fn a_channel_that_the_state_no_longer_has_is_an_error_that_names_it() {
         "it has a channel `sum`, which the state does not (known: plain)"
     );
 }
+
+// 39.
+#[tokio::test]
+async fn a_subgraph_over_the_same_state_hands_back_its_writes_and_siblings_keep_theirs() {
+    async fn add(_: &All, ctx: &Ctx) -> Result<Update<All>> {
+        let answer: u64 = ctx.interrupt("how many", "?")?;
+        Ok(All::update()
+            .sum(answer)
+            .pairs(["k=sub".to_owned(), "n=sub".to_owned()])
+            .list(["sub".to_owned()]))
+    }
+    async fn first(_: &All, _: &Ctx) -> Result<Update<All>> {
+        Ok(All::update()
+            .sum(1)
+            .pairs(["k=first".to_owned()])
+            .list(["first".to_owned()])
+            .members(BTreeSet::from([7])))
+    }
+    async fn beside(_: &All, _: &Ctx) -> Result<Update<All>> {
+        Ok(All::update()
+            .sum(100)
+            .pairs(["k=beside".to_owned(), "m=beside".to_owned()])
+            .list(["beside".to_owned()])
+            .members(BTreeSet::from([8])))
+    }
+    let inner = Graph::<All>::new("inner")
+        .node("first", first)
+        .node("add", add)
+        .start("first")
+        .edge("first", "add")
+        .end("add")
+        .build()
+        .unwrap();
+    let outer = Graph::<All>::new("outer")
+        .node("beside", beside)
+        .node("left", inner.shared())
+        .node("right", inner.shared())
+        .start(["beside", "left", "right"])
+        .end(["beside", "left", "right"])
+        .build()
+        .unwrap();
+    let thread = outer.thread(&MemoryStore::shared(), "t");
+    let input = All::update()
+        .sum(1000)
+        .pairs(["k=input".to_owned()])
+        .list(["input".to_owned()]);
+    let outcome = thread.run(input).await.unwrap();
+    // Written from outside while both subgraphs wait.
+    thread.update(All::update().sum(10_000)).await.unwrap();
+    let answers = outcome
+        .interrupts()
+        .iter()
+        .map(|q| (q.id.clone(), json!(20)));
+    let state = thread.answers(answers).await.unwrap().done().unwrap();
+    let expected = All {
+        sum: 11_142,
+        pairs: ["k=sub", "m=beside", "n=sub"].map(str::to_owned).into(),
+        list: ["input", "beside", "first", "sub", "first", "sub"]
+            .map(str::to_owned)
+            .into(),
+        members: BTreeSet::from([7, 8]),
+        ..All::default()
+    };
+    assert_eq!(state, expected);
+}
+
+// 14, 39.
+#[tokio::test]
+async fn a_subgraph_that_replaced_a_channel_hands_back_a_replacement() {
+    async fn reset(_: &All, _: &Ctx) -> Result<Update<All>> {
+        Ok(All::update()
+            .replace_sum(5)
+            .list(["a".to_owned()])
+            .plain("x"))
+    }
+    async fn more(all: &All, _: &Ctx) -> Result<Update<All>> {
+        assert_eq!(all.sum, 5);
+        Ok(All::update()
+            .sum(1)
+            .replace_list(vec!["b".to_owned()])
+            .plain("y"))
+    }
+    let inner = Graph::<All>::new("inner")
+        .node("reset", reset)
+        .node("more", more)
+        .start("reset")
+        .edge("reset", "more")
+        .end("more")
+        .build()
+        .unwrap();
+    let outer = Graph::<All>::new("outer")
+        .node("sub", inner.shared())
+        .start("sub")
+        .end("sub")
+        .build()
+        .unwrap();
+    let input = All::update().sum(100).list(["input".to_owned()]);
+    let state = outer.invoke(input).await.unwrap();
+    let expected = All {
+        sum: 6,
+        list: vec!["b".to_owned()],
+        plain: "y".to_owned(),
+        ..All::default()
+    };
+    assert_eq!(state, expected);
+}

@@ -2,7 +2,7 @@
 
 use super::Live;
 use crate::{
-    Change, Error, Interrupt, State,
+    Error, Interrupt, State,
     attempt::Tried,
     checkpoint::{Loaded, Note, NoteKind},
     graph::Shape,
@@ -11,10 +11,7 @@ use crate::{
     session::{Session, lock},
     wire,
 };
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 impl<S: State> Live<S> {
     /// Brings a saved run back.
@@ -32,6 +29,7 @@ impl<S: State> Live<S> {
         let mut saved: Saved =
             serde_json::from_slice(&loaded.machine).map_err(|e| corrupt(e.to_string()))?;
         let changes = std::mem::take(&mut saved.changes);
+        let own = std::mem::take(&mut saved.own);
         let mut live = match base {
             Some(base) => Live::over(base),
             None => Live::new(Arc::default()),
@@ -43,6 +41,9 @@ impl<S: State> Live<S> {
         live.reset_tasks();
         live.changed_before(changes);
         live.decode(&loaded, &corrupt)?;
+        if live.shared {
+            live.restore_own(own.into())?;
+        }
         session.journal.at(loaded.id);
         live.recall(shape, session, &loaded.notes, &corrupt)?;
         Ok(live)
@@ -71,16 +72,6 @@ impl<S: State> Live<S> {
             }
         }
         Ok(())
-    }
-
-    /// In a subgraph over its parent's state: what it has changed of it so far. New items come after
-    /// those that the parent has now, which may be more than it had then.
-    fn changed_before(&mut self, changes: BTreeMap<String, Change>) {
-        for (name, change) in changes {
-            if let Some(channel) = crate::state::find::<S>(&name) {
-                self.total[channel] = change.after(self.state.length(channel));
-            }
-        }
     }
 
     /// Reads what tasks left on the checkpoint.

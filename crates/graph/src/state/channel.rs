@@ -116,6 +116,60 @@ impl<T> Write<T> {
     }
 }
 
+impl<T: Clone> Write<T> {
+    /// Adds the writes of one superstep to the write that stands for all before them. That it comes
+    /// to the same is what a reducer must be associative for.
+    pub fn gather<'a, C: IntoChange>(
+        channel: &Channel,
+        all: &mut Option<Write<T>>,
+        writes: impl Iterator<Item = Option<&'a Write<T>>> + Clone,
+        reduce: impl Fn(&mut T, T) -> C,
+    ) -> Result<(), Rejected>
+    where
+        T: 'a,
+    {
+        if channel.ephemeral {
+            // What was written before is not there any more.
+            *all = None;
+        }
+        let replacing = writes.clone().position(|w| w.is_some_and(Write::replaces));
+        for (writer, write) in writes.enumerate() {
+            let Some(write) = write else { continue };
+            if replacing.is_some_and(|r| r != writer) {
+                continue;
+            }
+            let earlier = if write.replaces() { None } else { all.take() };
+            let replaces = earlier.as_ref().unwrap_or(write).replaces();
+            let earlier = earlier.map(Write::parts).unwrap_or_default();
+            let (base, then) = write.clone().parts();
+            let mut values = earlier
+                .0
+                .into_iter()
+                .chain(earlier.1)
+                .chain(base)
+                .chain(then);
+            let Some(mut sum) = values.next() else {
+                continue;
+            };
+            for value in values {
+                reduce(&mut sum, value)
+                    .into_change()
+                    .map_err(|why| Rejected::Refused {
+                        channel: channel.name,
+                        writer,
+                        why,
+                    })?;
+            }
+            *all = Some(if replaces {
+                Write::Replace(sum)
+            } else {
+                Write::One(sum)
+            });
+        }
+        Ok(())
+    }
+}
+
 /// Why the updates of one superstep could not be folded.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Rejected {
