@@ -4,3 +4,6 @@
 
 #[doc = include_str!("docs/guide.md")]
 pub mod guide {}
+
+#[doc = include_str!("docs/differences.md")]
+pub mod differences {}

@@ -193,7 +193,9 @@ pub enum Error {
     #[error("the run was cancelled ({0})")]
     Cancelled(CancelReason),
     /// `blocking` inside an async runtime would stop the runtime's thread.
-    #[error("a blocking call inside an async runtime; use the async one (in `spawn_blocking` by `Handle::block_on`)")]
+    #[error(
+        "a blocking call inside an async runtime; use the async one (in `spawn_blocking` by `Handle::block_on`)"
+    )]
     BlockingInAsync,
     /// No runtime could be started for a blocking call.
     #[error("no runtime for a blocking call: {0}")]
