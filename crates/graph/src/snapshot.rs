@@ -8,6 +8,7 @@ use crate::{
     live::Live,
     run::Status,
     session::Session,
+    state::PatchKind,
     subgraph::owner,
     thread::outside,
     wire,
@@ -51,7 +52,8 @@ pub struct TaskView {
     pub done: bool,
     /// What it was sent, if it was sent something.
     pub payload: Option<Value>,
-    /// What it wrote, once it has finished.
+    /// What it wrote, once it has finished. Of a task that was alone in its superstep this is what the
+    /// next checkpoint changed: the value after it, where that is not a list.
     pub result: Option<Value>,
     /// Why its last run failed, if it did.
     pub error: Option<TaskError>,
@@ -291,9 +293,25 @@ fn changed<S: State>(shape: &Shape<S>, next: &Loaded) -> Result<Map<String, Valu
             checkpoint: next.id,
             why: e.to_string(),
         })?;
+        let json = match piece.kind {
+            PatchKind::Edit => edited(&json),
+            PatchKind::Whole | PatchKind::Append => json,
+        };
         map.insert(channel.clone(), json);
     }
     Ok(map)
+}
+
+/// The items of an edit as one list: those that were replaced, then those that are new.
+fn edited(edit: &Value) -> Value {
+    let list = |key: &str| {
+        edit.get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
+    let replaced = list("set").filter_map(|pair| pair.get(1));
+    replaced.chain(list("append")).cloned().collect()
 }
 
 impl<S: State> Snapshot<S> {
