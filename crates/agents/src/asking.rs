@@ -9,7 +9,8 @@ use crate::outcome::TraceRow;
 use crate::terms::ANSWER_TOKENS;
 use futures::StreamExt as _;
 use paraph_gateway::{
-    Late, Observation, Price, Redactor, Reply, Reserved, Session, Spend, Stop, ToolCall, UNLIMITED,
+    Dialect, Late, Observation, Price, Redactor, Reply, Reserved, Session, Spend, Stop, ToolCall,
+    UNLIMITED,
 };
 use paraph_graph::{Ctx, MessagePhase, NodeError};
 use paraph_models::{
@@ -136,23 +137,32 @@ impl RunContext {
         let budget = self.session.budget();
         request.deadline = budget.deadline();
         let answer = async {
-            let mut stream = self.model.stream(request);
-            let mut assembler = Assembler::new();
-            let id = assembler.message_id().to_owned();
-            while let Some(chunk) = stream.next().await {
-                let chunk = chunk?;
-                let shown = chunk.to_message_chunk(&id);
-                // Whoever watches may be gone; the run goes on without them.
-                let _ = ctx.message(&id, MessagePhase::Chunk, shown, &[]).await;
-                assembler.push(chunk)?;
+            match self.session.scope().dialect {
+                // Half an action is of no use to anybody.
+                Dialect::Strict => self.model.complete(request).await,
+                Dialect::Native => self.listen(ctx, request).await,
             }
-            assembler.finish()
         };
         match budget.within(Duration::MAX, answer).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(ModelError::OutOfTime)) | Err(Late::Run | Late::Own) => Err(Failed::Late),
             Ok(Err(error)) => Err(Failed::Model(error)),
         }
+    }
+
+    /// Takes an answer in pieces, and shows each to whoever streams the run in messages mode.
+    async fn listen(&self, ctx: &Ctx, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+        let mut stream = self.model.stream(request);
+        let mut assembler = Assembler::new();
+        let id = assembler.message_id().to_owned();
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk?;
+            let shown = chunk.to_message_chunk(&id);
+            // Whoever watches may be gone; the run goes on without them.
+            let _ = ctx.message(&id, MessagePhase::Chunk, shown, &[]).await;
+            assembler.push(chunk)?;
+        }
+        assembler.finish()
     }
 
     /// Sets aside the most that the call may use, and bounds its answer by what is left. Only a run with

@@ -5,7 +5,7 @@ use paraph_gateway::{Dialect, Level, Limits};
 use serde::Serialize;
 
 /// What is known of a built-in agent before it runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AgentInfo {
     /// Its name on the command line.
     pub name: &'static str,

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 /// The end of a run, as far as the state knows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ending {
+pub(crate) struct Ending {
     /// The stop reason.
-    pub stop: Stop,
+    pub(crate) stop: Stop,
     /// More about it, for people. Not part of the reason.
-    pub detail: Option<String>,
+    pub(crate) detail: Option<String>,
     /// The answer, if there is one.
-    pub answer: Option<String>,
+    pub(crate) answer: Option<String>,
     /// The text of an action that was refused, as the model wrote it.
-    pub refused: Option<String>,
+    pub(crate) refused: Option<String>,
 }
 
 impl Ending {

@@ -39,10 +39,10 @@ pub use error::Error;
 pub use event::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
 pub use outcome::{ActionEcho, ActionResult, HistoryRow, MessageResult, RunResult, TraceRow};
 pub use python_json::python_json;
-pub use react::{React, ReactState};
+pub use react::React;
 pub use rehearsal::Rehearsal;
 pub use run::AgentRun;
-pub use support::{Case, Support, SupportState};
+pub use support::{Case, Support};
 pub use terms::{ANSWER_TOKENS, Terms};
 
 /// The examples of the project's README, compiled.

@@ -19,7 +19,7 @@ const CALL: Each<usize> = Each::new("call");
 
 /// The state of a run with messages.
 #[derive(State, Clone, Default)]
-pub struct ReactState {
+pub(crate) struct ReactState {
     /// The conversation. The instructions are not part of it.
     #[reduce(add_messages, list)]
     messages: Conversation,

@@ -52,7 +52,7 @@ pub(crate) fn limits() -> Limits {
 
 /// The state of a run with JSON actions.
 #[derive(State, Clone, Default)]
-pub struct SupportState {
+pub(crate) struct SupportState {
     /// The task as the model is given it.
     goal: String,
     /// The finished steps.
