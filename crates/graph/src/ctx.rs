@@ -279,7 +279,7 @@ impl Ctx {
             .note(vec![note], Vec::new(), true)
             .await?;
         lock(&self.session.memos).insert(key, json);
-        self.pulse.beat();
+        self.beat();
         drop(inside);
         if self.halt.is_cancelled() {
             return Err(NodeError::halted());
@@ -337,9 +337,15 @@ impl Ctx {
         Ok(())
     }
 
+    /// A sign of life, of this task and of those in which its graph runs.
+    fn beat(&self) {
+        self.pulse.beat();
+        self.session.beat();
+    }
+
     /// A sign of life; and a place to end, for a node that never waits for anything else.
     fn shows_life(&self) -> Result<(), NodeError> {
-        self.pulse.beat();
+        self.beat();
         if self.halt.is_cancelled() && self.inside.is_idle() {
             return Err(NodeError::halted());
         }
@@ -353,7 +359,7 @@ impl Ctx {
 
     /// Shows a sign of life, for nodes with an idle timeout.
     pub fn heartbeat(&self) {
-        self.pulse.beat();
+        self.beat();
     }
 
     /// `name`, then `name#1`, `name#2`, … for each further use within this execution.
@@ -419,11 +425,11 @@ pub(crate) async fn halted(ctx: &Ctx) {
 }
 
 /// Signs of life.
-#[derive(Default)]
-pub(crate) struct Pulse(AtomicU64);
+#[derive(Clone, Default)]
+pub(crate) struct Pulse(Arc<AtomicU64>);
 
 impl Pulse {
-    fn beat(&self) {
+    pub(crate) fn beat(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -70,6 +70,7 @@ pub(crate) async fn drive<S: State>(
         }
         let after = breaks_after(live, shape, session);
         live.commit(shape, session, Source::Loop).await?;
+        session.beat();
         if session.is_root() {
             // A reader who cancels or drains on what it reads must not find the run far ahead.
             session.journal.give_way().await;

@@ -77,7 +77,8 @@ struct Place {
     held: Vec<Note>,
 }
 
-type Saver = (mpsc::Sender<Item>, JoinHandle<Result<(), Error>>);
+pub(crate) type Work = JoinHandle<Result<(), Error>>;
+type Saver = (mpsc::Sender<Item>, Work);
 
 enum Item {
     Put(Box<Put>, Vec<Event>),
@@ -300,6 +301,12 @@ impl Journal {
         }
         // The saver has stopped on an error; its result says which.
         saving.finish().await
+    }
+
+    /// What still saves behind a run, or a part of one, that is no more.
+    pub(crate) fn abandon(&self) -> Option<Work> {
+        let (_, work) = self.saver.try_lock().ok()?.task.take()?;
+        Some(work)
     }
 
     /// Waits until all that was handed over is saved and told.

@@ -5,9 +5,10 @@ use crate::{
     checkpoint::{Scope, Store},
     clock::Clock,
     control::{Control, Halt},
+    ctx::Pulse,
     event::{Event, EventData},
     ids::{Birth, RunId, TaskId},
-    journal::{Events, Journal},
+    journal::{Events, Journal, Work},
     memory::Memory,
     options::RunOptions,
 };
@@ -41,7 +42,26 @@ pub(crate) struct RunShared {
     pub(crate) answers: Mutex<HashMap<String, Value>>,
     /// Those answers that no task has looked at yet; the others wake nobody.
     pub(crate) fresh: Mutex<HashSet<String>>,
+    /// What still saves for subgraphs that were cut off in the middle, by namespace.
+    pub(crate) left: Mutex<HashMap<Arc<str>, Work>>,
     pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl RunShared {
+    /// Waits for what was left behind by the subgraph of a namespace, or by all: what it began to
+    /// save must not come in between later.
+    pub(crate) async fn settle(&self, namespace: Option<&str>) {
+        let mut left: Vec<Work> = Vec::new();
+        match namespace {
+            Some(namespace) => left.extend(lock(&self.left).remove(namespace)),
+            None => left.extend(lock(&self.left).drain().map(|(_, work)| work)),
+        }
+        for work in left {
+            if let Ok(Err(error)) = work.await {
+                tracing::warn!(%error, "a subgraph that was cut off could not be saved to its end");
+            }
+        }
+    }
 }
 
 /// One graph's part of a run: the graph itself, or a subgraph called by one of its tasks.
@@ -50,6 +70,8 @@ pub(crate) struct Session {
     pub(crate) journal: Journal,
     /// The names of the nodes that lead here, with `|` between them; empty for the graph itself.
     pub(crate) path: String,
+    /// In a subgraph: the task that it runs in, to which its life is a sign of life.
+    pub(crate) up: Option<(Pulse, Arc<Session>)>,
     /// Ends the tasks of this session, and those below.
     pub(crate) halt: Halt,
     pub(crate) superstep: AtomicI64,
@@ -81,12 +103,21 @@ impl Session {
             run,
             journal,
             path,
+            up: None,
             halt,
             superstep: AtomicI64::new(0),
             stop: AtomicI64::new(i64::MAX),
             memos: Mutex::default(),
             children: Mutex::default(),
             memory: None,
+        }
+    }
+
+    /// A sign of life of the tasks in which this graph runs.
+    pub(crate) fn beat(&self) {
+        if let Some((pulse, up)) = &self.up {
+            pulse.beat();
+            up.beat();
         }
     }
 

@@ -258,7 +258,7 @@ impl<S: State> Start<S> {
             id: self.run,
             permits: options
                 .max_concurrency
-                .map(|n| Arc::new(Semaphore::new(n.max(1)))),
+                .map(|n| Arc::new(Semaphore::new(n.clamp(1, Semaphore::MAX_PERMITS)))),
             options,
             context: self.context.take(),
             control: self.control.clone(),
@@ -266,6 +266,7 @@ impl<S: State> Start<S> {
             epoch: lease.map_or(0, |lease| lease.epoch),
             answers: Mutex::default(),
             fresh: Mutex::default(),
+            left: Mutex::default(),
             clock: shape.clock.clone(),
         };
         let (store, thread) = match &self.place {
@@ -527,6 +528,7 @@ async fn rest<S: State>(
         note_open(&live, session, FailureKind::Cancelled, reason.to_string()).await?;
     }
     let closed = live.close(shape, session).await;
+    session.run.settle(None).await;
     let end = match (end, closed) {
         (Err(e), Err(closing)) => {
             tracing::warn!(error = %closing, "the end of a failed run could not be saved");

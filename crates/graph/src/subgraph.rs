@@ -296,6 +296,8 @@ impl<C: State> Child<'_, C> {
         input: impl FnOnce() -> Result<C::Update, NodeError> + Send,
     ) -> Result<Ran<C>, NodeError> {
         let session = Arc::new(self.session());
+        session.run.settle(Some(&session.scope().namespace)).await;
+        let _cut_off = CutOff(&session);
         let mut live = match self.restored(&session, base.clone()).await? {
             Restored::Running(live) => *live,
             Restored::Idle(live) => {
@@ -338,6 +340,7 @@ impl<C: State> Child<'_, C> {
         let own = self.shape.memory.clone();
         Session {
             memory: own.or_else(|| up.memory.clone()),
+            up: Some((self.ctx.pulse.clone(), up.clone())),
             ..Session::new(up.run.clone(), store, scope, path, self.ctx.halt.clone())
         }
     }
@@ -493,6 +496,18 @@ pub(crate) async fn state_under<S: State>(
         }
     }
     Ok(None)
+}
+
+/// Remembers what still saves for a call whose future is dropped, as a timeout does.
+struct CutOff<'a>(&'a Session);
+
+impl Drop for CutOff<'_> {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.journal.abandon() {
+            let namespace = self.0.scope().namespace.clone();
+            lock(&self.0.run.left).insert(namespace, work);
+        }
+    }
 }
 
 enum Restored<C: State> {

@@ -286,6 +286,7 @@ pub(crate) fn outside<S: State>(
         epoch,
         answers: Mutex::default(),
         fresh: Mutex::default(),
+        left: Mutex::default(),
         clock: shape.clock.clone(),
     };
     let halt = shared.control.token.clone();

@@ -481,6 +481,134 @@ async fn an_idle_limit_ends_a_silent_node_and_no_other() {
     }
 }
 
+// 72. Life inside a subgraph is life of the node that it is.
+#[tokio::test(start_paused = true)]
+async fn an_idle_limit_on_a_subgraph_counts_what_its_nodes_do() {
+    for (sign, lives) in [("emit", true), ("silence", false)] {
+        let inner = Graph::<Case>::new("inner")
+            .node("a", with(sign, lively))
+            .start("a")
+            .end("a")
+            .build()
+            .unwrap();
+        let middle = Graph::<Case>::new("middle")
+            .node("in", inner.shared())
+            .start("in")
+            .end("in")
+            .build()
+            .unwrap();
+        let graph = Graph::<Case>::new("g")
+            .node("sub", middle.shared())
+            .policy(
+                "sub",
+                Policy {
+                    idle: Some(ms(100)),
+                    ..Policy::default()
+                },
+            )
+            .start("sub")
+            .end("sub")
+            .build()
+            .unwrap();
+        let ended = graph.invoke(Case::update()).await;
+        assert_eq!(ended.is_ok(), lives, "{sign}: {ended:?}");
+    }
+}
+
+/// A memory store that takes its time to write.
+struct Slow(Store, Duration);
+
+type Future<'a, T> = futures::future::BoxFuture<'a, Result<T, Error>>;
+
+impl Checkpoints for Slow {
+    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> Future<'a, Lease> {
+        self.0.lease(thread, run)
+    }
+    fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> Future<'a, ()> {
+        Box::pin(async move {
+            tokio::time::sleep(self.1).await;
+            self.0.put(scope, put).await
+        })
+    }
+    fn note<'a>(
+        &'a self,
+        scope: &'a Scope,
+        at: CheckpointId,
+        epoch: u64,
+        notes: Vec<Note>,
+    ) -> Future<'a, ()> {
+        Box::pin(async move {
+            tokio::time::sleep(self.1).await;
+            self.0.note(scope, at, epoch, notes).await
+        })
+    }
+    fn load<'a>(
+        &'a self,
+        scope: &'a Scope,
+        at: Option<CheckpointId>,
+    ) -> Future<'a, Option<Loaded>> {
+        self.0.load(scope, at)
+    }
+    fn history<'a>(&'a self, scope: &'a Scope, query: &'a HistoryQuery) -> Future<'a, Vec<Entry>> {
+        self.0.history(scope, query)
+    }
+}
+
+// 72. What a timed-out attempt had begun to save is not in the way of the next one.
+#[tokio::test(start_paused = true)]
+async fn a_subgraph_that_timed_out_while_it_was_being_saved_goes_on_in_the_next_attempt() {
+    for durability in [Durability::Sync, Durability::Async] {
+        for slowness in [1, 7, 20, 45] {
+            let runs = Count::default();
+            let quick = async |_: &Case, ctx: &Ctx| Ok(log(ctx.node()));
+            let inner = Graph::<Case>::new("inner")
+                .node("a", quick)
+                .node("b", quick)
+                .node("c", quick)
+                .node(
+                    "slow",
+                    with(runs.clone(), async |runs: &Count, _: &Case, _: &Ctx| {
+                        if hit(runs) == 1 {
+                            tokio::time::sleep(ms(100)).await;
+                        }
+                        Ok(log("slow"))
+                    }),
+                )
+                .start("a")
+                .sequence(["a", "b", "c", "slow"])
+                .end("slow")
+                .build()
+                .unwrap();
+            let graph = Graph::<Case>::new("g")
+                .node("sub", inner.shared())
+                .policy(
+                    "sub",
+                    Policy {
+                        attempts: 20,
+                        backoff: Duration::ZERO,
+                        timeout: Some(ms(50)),
+                        ..Policy::default()
+                    },
+                )
+                .start("sub")
+                .end("sub")
+                .build()
+                .unwrap();
+            let store: Store = Arc::new(Slow(MemoryStore::shared(), ms(slowness)));
+            let run = graph
+                .thread(&store, "t")
+                .run(Case::update())
+                .durability(durability);
+            let done = run.await.unwrap().done().unwrap();
+            assert_eq!(
+                done.log,
+                ["a", "b", "c", "slow"],
+                "{durability:?} {slowness}"
+            );
+        }
+    }
+}
+
 /// `a` fails, `apologise` takes over and goes to `sorry`; `a` itself would lead to `next`.
 fn handled(bad: &Count, handler: &Count, attempts: u32) -> Graph<Case> {
     Graph::<Case>::new("handled")
