@@ -76,7 +76,7 @@ pub struct Metadata {
 /// One superstep to be saved: what changed, and the machine after it.
 #[derive(Clone, Debug)]
 pub struct Put {
-    /// The new checkpoint.
+    /// The new checkpoint; greater than every other of the scope.
     pub id: CheckpointId,
     /// The checkpoint it follows; a fork's is older than the head.
     pub parent: Option<CheckpointId>,

@@ -89,7 +89,7 @@ async fn put_update<S: State>(
     (update, notes): (S::Update, Vec<Note>),
 ) -> Result<CheckpointId, Error> {
     live.apply(shape, update)?;
-    let id = CheckpointId::fresh();
+    let id = session.journal.next_id();
     live.run.superstep += 1;
     live.save(shape, session, (id, Source::Update), notes)
         .await?;
@@ -102,7 +102,7 @@ async fn branch<S: State>(
     session: &Session,
     update: Option<S::Update>,
 ) -> Result<CheckpointId, Error> {
-    let id = CheckpointId::fresh();
+    let id = session.journal.next_id();
     live.run.renew(id.uuid());
     live.reset_tasks();
     let source = match update {

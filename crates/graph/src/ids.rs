@@ -78,6 +78,17 @@ impl CheckpointId {
     pub fn fresh() -> Self {
         CheckpointId(Uuid::now_v7())
     }
+
+    /// A fresh id, greater than `newest` too: another machine's clock may be ahead of this one's.
+    pub(crate) fn after(newest: Option<CheckpointId>) -> Self {
+        let fresh = Self::fresh();
+        match newest {
+            Some(newest) if newest >= fresh => {
+                CheckpointId(Uuid::from_u128(newest.0.as_u128().saturating_add(1)))
+            }
+            _ => fresh,
+        }
+    }
 }
 
 /// Where a task was born: what its identity is made of. Cheap to copy; hashed only when asked for.

@@ -113,6 +113,12 @@ impl Journal {
         self.place().head
     }
 
+    /// An id for the next checkpoint, greater than all before it.
+    pub(crate) fn next_id(&self) -> CheckpointId {
+        let place = self.place();
+        CheckpointId::after(place.head.max(place.saved))
+    }
+
     pub(crate) fn saved(&self) -> Option<CheckpointId> {
         self.place().saved
     }

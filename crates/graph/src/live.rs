@@ -358,7 +358,7 @@ impl<S: State> Live<S> {
     /// Without a store an id needs to be unique in this run only, and cheap.
     pub(crate) fn next_id(&self, session: &Session) -> CheckpointId {
         if session.journal.store.is_some() {
-            return CheckpointId::fresh();
+            return session.journal.next_id();
         }
         // The superstep before the first is -1; every one has a number of its own.
         let step = u128::try_from(i128::from(self.run.superstep) + 2).unwrap_or_default();

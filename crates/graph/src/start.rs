@@ -135,7 +135,8 @@ impl<S: State> Start<S> {
         self
     }
 
-    /// Writes to the state in the same atomic step in which the run is resumed or answered.
+    /// Writes to the state in the same atomic step in which the run is resumed or answered, or before
+    /// the input of one that begins.
     pub fn with_update(mut self, update: S::Update) -> Self {
         self.update = Some(update);
         self
@@ -295,12 +296,14 @@ impl<S: State> Start<S> {
         match std::mem::replace(&mut self.ask, Ask::Continue) {
             Ask::Input(command) => {
                 let mut live = restore_at(shape, session, None, (head, older))?;
-                session.run.answers.lock().map(|mut a| a.clear()).ok();
+                lock(&session.run.answers).clear();
+                self.write_first(&mut live, shape)?;
                 live.input(shape, session, command).await?;
                 Ok(live)
             }
             Ask::Command(command) => {
                 let mut live = restore_at(shape, session, None, (head, older))?;
+                self.write_first(&mut live, shape)?;
                 live.input(shape, session, command).await?;
                 Ok(live)
             }
@@ -314,6 +317,15 @@ impl<S: State> Start<S> {
                 self.resume(shape, session, (head, older), given).await
             }
         }
+    }
+
+    /// What is written besides an input comes before it.
+    fn write_first(&mut self, live: &mut Live<S>, shape: &Shape<S>) -> Result<(), Error> {
+        let Some(update) = self.update.take() else {
+            return Ok(());
+        };
+        live.keep_finished(shape);
+        live.apply(shape, update)
     }
 
     async fn resume(
@@ -337,7 +349,7 @@ impl<S: State> Start<S> {
                 .await?;
             return Ok(live);
         }
-        let id = CheckpointId::fresh();
+        let id = session.journal.next_id();
         let old: Vec<_> = live.run.tasks.iter().map(|t| t.birth).collect();
         live.run.renew(id.uuid());
         live.reset_tasks();
@@ -370,7 +382,7 @@ impl<S: State> Start<S> {
         live.save(
             shape,
             session,
-            (CheckpointId::fresh(), Source::Update),
+            (session.journal.next_id(), Source::Update),
             notes,
         )
         .await

@@ -560,3 +560,51 @@ async fn a_thread_that_a_run_drives_cannot_be_written_to() {
     assert_eq!(running.await.unwrap().unwrap().done().unwrap().log, ["a"]);
     thread.update(log("x")).await.unwrap();
 }
+
+// 80: a history is in order also when the machine that wrote last has a clock that is ahead.
+#[tokio::test]
+async fn a_checkpoint_is_newer_than_its_head_though_the_clock_went_back() {
+    let store = MemoryStore::shared();
+    let thread = line(&Runs::default()).thread(&store, "t");
+    thread.run(Case::update()).pause_before("c").await.unwrap();
+    let scope = Scope {
+        thread: "t".into(),
+        namespace: "".into(),
+    };
+    let head = store.load(&scope, None).await.unwrap().unwrap();
+    // The same checkpoint again, as if it had been written in the year 10889.
+    let ahead = Put {
+        id: "ffffffff-ffff-7fff-bfff-0000000000ff".parse().unwrap(),
+        parent: Some(head.id),
+        expect: Some(head.id),
+        metadata: head.metadata,
+        machine: head.machine,
+        deltas: Vec::new(),
+        notes: Vec::new(),
+        epoch: u64::MAX,
+    };
+    let id = ahead.id;
+    store.put(&scope, ahead).await.unwrap();
+    thread.update(log("x")).await.unwrap();
+    thread.resume().await.unwrap().done().unwrap();
+    thread.fork(id).await.unwrap();
+    let history = thread.history().await.unwrap();
+    let parents: Vec<_> = history.iter().map(|e| e.parent).collect();
+    let [fork, end, update, ..] = &history[..] else {
+        panic!()
+    };
+    assert_eq!(parents[..3], [Some(id), Some(update.id), Some(id)]);
+    assert!(fork.id > end.id && end.id > update.id && update.id > id);
+}
+
+// An update beside an input is written first, in the same step.
+#[tokio::test]
+async fn an_update_beside_an_input_is_written_before_it() {
+    let thread = line(&Runs::default()).thread(&MemoryStore::shared(), "t");
+    let run = thread
+        .run(log("input"))
+        .with_update(log("beside").topic("!"));
+    let done = run.await.unwrap().done().unwrap();
+    assert_eq!(done.log, ["beside", "input", "a!", "b!", "c!"]);
+    assert_eq!(thread.history().await.unwrap().len(), 4);
+}
