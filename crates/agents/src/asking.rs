@@ -226,13 +226,11 @@ impl RunContext {
         step: u64,
         call: &ToolCall,
     ) -> Result<(TraceRow, Result<Observation, Stop>), NodeError> {
-        let (tool, args_hash) = (call.name().to_owned(), call.args_hash().to_owned());
-        let args = self.redactor.brief(call, SHOWN_ARGUMENTS);
         ctx.emit(AgentEventData::ToolStarted {
             step,
-            tool: tool.clone(),
-            args: args.clone(),
-            args_hash: args_hash.clone(),
+            tool: call.name().to_owned(),
+            args: self.redactor.brief(call, SHOWN_ARGUMENTS),
+            args_hash: call.args_hash().to_owned(),
         })
         .await?;
         let started = Instant::now();
@@ -245,25 +243,38 @@ impl RunContext {
             Ok(seen) => seen.failure.clone().map(Stop::Failed),
             Err(stop) => Some(stop.clone()),
         };
+        let ms = elapsed_ms(started);
+        let row = self.called(ctx, (step, ms), call, failure).await?;
+        Ok((row, seen))
+    }
+
+    /// Says how a call ended, and gives its row.
+    pub(crate) async fn called(
+        &self,
+        ctx: &Ctx,
+        (step, ms): (u64, u64),
+        call: &ToolCall,
+        failure: Option<Stop>,
+    ) -> Result<TraceRow, NodeError> {
         let row = TraceRow {
             step,
-            tool: tool.clone(),
-            args_hash: args_hash.clone(),
+            tool: call.name().to_owned(),
+            args_hash: call.args_hash().to_owned(),
             ok: failure.is_none(),
             stop_reason: failure.as_ref().map(ToString::to_string),
         };
         ctx.emit(AgentEventData::ToolEnded {
             step,
-            tool,
-            args,
-            args_hash,
+            tool: row.tool.clone(),
+            args: self.redactor.brief(call, SHOWN_ARGUMENTS),
+            args_hash: row.args_hash.clone(),
             ok: row.ok,
-            ms: elapsed_ms(started),
+            ms,
             detail: failure.clone().and_then(|stop| Ending::from(stop).detail),
             stop_reason: failure,
         })
         .await?;
-        Ok((row, seen))
+        Ok(row)
     }
 
     async fn tell(&self, ctx: &Ctx, step: u64, message: &Message) -> Result<(), NodeError> {

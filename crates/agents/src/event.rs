@@ -33,7 +33,7 @@ pub enum AgentEventData {
         agent: String,
         /// The model.
         model: String,
-        /// The task as the model is given it.
+        /// The task as the model is given it, redacted.
         task: String,
         /// What the run may use.
         budget: BudgetView,

@@ -28,6 +28,9 @@ pub(crate) struct ReactState {
     trace: Vec<TraceRow>,
     /// The decision that is being carried out.
     step: u64,
+    /// How many of its calls the budget has room for: the first ones, in every run alike, however the
+    /// tasks are scheduled.
+    slots: u64,
     /// Why the run ends.
     #[reduce(keep_first)]
     ending: Option<Ending>,
@@ -245,7 +248,11 @@ async fn answer(
     })
     .await?;
     let ending = is_final.then(|| Ending::answered(message.text().trim()));
-    let update = ReactState::update().step(step).messages([message]);
+    let slots = run.session.budget().left().tool_calls;
+    let update = ReactState::update()
+        .step(step)
+        .slots(slots)
+        .messages([message]);
     Ok(match ending {
         Some(ending) => update.ending(Some(ending)),
         None => update,
@@ -262,7 +269,15 @@ async fn make_call(
         let stop = Stop::Internal(format!("there is no call number {index}"));
         return Ok(ReactState::update().ending(Some(stop.into())));
     };
-    let (row, seen) = RunContext::of(ctx)?.hand(ctx, state.step, &call).await?;
+    let run = RunContext::of(ctx)?;
+    let (row, seen) = match index as u64 >= state.slots {
+        true => {
+            let stop = Stop::MaxToolCalls;
+            let said = run.called(ctx, (state.step, 0), &call, Some(stop.clone()));
+            (said.await?, Err(stop))
+        }
+        false => run.hand(ctx, state.step, &call).await?,
+    };
     let update = ReactState::update().trace([row]);
     Ok(match seen {
         Ok(seen) if seen.ok() => update.messages([Message::tool(id, seen.text())]),

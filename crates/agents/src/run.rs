@@ -127,7 +127,7 @@ pub(crate) async fn start<A: Application>(
     let started = AgentEventData::RunStarted {
         agent: beginning.agent.to_owned(),
         model: terms.model.name().to_owned(),
-        task: beginning.task,
+        task: context.redactor.text(&beginning.task),
         budget: BudgetView::of(context.session.budget()),
     };
     let thread = beginning

@@ -178,3 +178,46 @@ async fn a_second_run_on_a_thread_begins_anew_with_actions_and_goes_on_with_mess
         }
     }
 }
+
+/// ContestTrade PR#96: steps that fail count as steps.
+#[tokio::test]
+async fn a_model_that_only_makes_mistakes_is_stopped_too() {
+    let limits = Limits {
+        steps: 4,
+        ..support_limits()
+    };
+    let wrong: Vec<_> = (0..9).map(|n| ("rm", json!({ "n": n }))).collect();
+    let native = run(Dialect::Native, &wrong, limits, &[], &[]).await;
+    assert_eq!(native.stop().to_string(), "max_steps");
+    assert_eq!(native.trace().len(), 4);
+}
+
+/// langgraphjs PR#2552: one agent, many callers.
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_at_the_same_time_know_nothing_of_each_other() {
+    let support = Arc::new(Support::new(&[], &[]).unwrap());
+    let runs = (0..50).map(|n| {
+        let support = support.clone();
+        tokio::spawn(async move {
+            let user = if n % 2 == 0 { 42 } else { 1_000 + n };
+            let case = Case {
+                user,
+                question: "Can I get a refund now?".to_owned(),
+            };
+            let terms = Terms {
+                limits: support_limits(),
+                ..Terms::new(Arc::new(Rehearsal), format!("case-{n}"))
+            };
+            let run = support.start(&case, &terms).await.unwrap();
+            (user, run.result().await.answer().unwrap().to_owned())
+        })
+    });
+    for run in runs.collect::<Vec<_>>() {
+        let (user, answer) = run.await.unwrap();
+        let expected = match user {
+            42 => "49.00 USD".to_owned(),
+            other => format!("user {other} not found"),
+        };
+        assert!(answer.contains(&expected), "{user}: {answer}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The message loop: order, failures, deadlines. Its outcomes beside the other dialect are in `tests/`.
 
 use super::*;
-use paraph_gateway::{Gateway, Limits, MemoryStore, Policy, ToolError};
+use paraph_gateway::{DynTool, Gateway, Json, Limits, MemoryStore, Policy, ToolError};
 use paraph_models::{Body, ScriptedModel};
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,6 +134,75 @@ async fn a_run_has_one_reason_though_several_calls_end_it() {
     let result = run(&script, Limits::default()).await;
     assert_eq!(result.stop_reason, Stop::LoopDetected);
     assert_eq!(result.trace.iter().filter(|row| row.ok).count(), 1);
+}
+
+/// pydantic-ai PR#2978 and #1105: more parallel calls than the budget has.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_more_calls_than_there_are_slots_the_first_ones_run() {
+    let arguments: Vec<_> = (0..200)
+        .map(|n| format!(r#"{{"seconds":0,"n":{n}}}"#))
+        .collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let schema = serde_json::json!({"type": "object"});
+    let echo = DynTool::new("wait", "Says it back", schema, async |args: Json| {
+        Ok::<_, ToolError>(args)
+    });
+    let gateway = Gateway::builder(MemoryStore::shared())
+        .dynamic(echo)
+        .policy(Policy::new().allow(["wait"]))
+        .build()
+        .unwrap();
+    let model = ScriptedModel::parse(&calls(&arguments), "script").unwrap();
+    let agent = React::new("echo", "Echo.", gateway).unwrap();
+    let run = agent
+        .start("Go", &Terms::new(Arc::new(model), "t"))
+        .await
+        .unwrap();
+    let RunResult::Messages(result) = run.result().await else {
+        panic!("a run with messages has another result")
+    };
+    assert_eq!(result.stop_reason, Stop::MaxToolCalls);
+    let ok: Vec<_> = result.trace.iter().map(|row| row.ok).collect();
+    assert_eq!(ok, [vec![true; 6], vec![false; 194]].concat());
+    assert_eq!(tool_texts(&result).len(), 200);
+}
+
+/// pi#8943 and openai-agents-python PR#2601: integers above 2^53.
+#[tokio::test]
+async fn every_digit_of_an_argument_reaches_the_tool_the_model_and_the_trace() {
+    let schema = serde_json::json!({"type": "object"});
+    let echo = DynTool::new("wait", "Says it back", schema, async |args: Json| {
+        Ok::<_, ToolError>(args)
+    });
+    let gateway = Gateway::builder(MemoryStore::shared())
+        .dynamic(echo)
+        .policy(Policy::new().allow(["wait"]))
+        .build()
+        .unwrap();
+    let args = r#"{"id":2512292042121000001,"x":1.50}"#;
+    let script = format!("{}\n{}", calls(&[args]), r#"{"content":"Seen."}"#);
+    let model = ScriptedModel::parse(&script, "script").unwrap();
+    let agent = React::new("echo", "Echo.", gateway).unwrap();
+    let mut run = agent
+        .start("Go", &Terms::new(Arc::new(model), "t"))
+        .await
+        .unwrap();
+    let mut shown = Vec::new();
+    let mut texts = Vec::new();
+    while let Some(event) = run.next().await {
+        match event.data {
+            AgentEventData::ToolEnded { args, .. } => shown.push(args),
+            AgentEventData::RunEnded {
+                result: RunResult::Messages(result),
+                ..
+            } => texts = tool_texts(&result),
+            _ => {}
+        }
+    }
+    assert_eq!(
+        (shown, texts),
+        (vec![args.to_owned()], vec![args.to_owned()])
+    );
 }
 
 #[test]

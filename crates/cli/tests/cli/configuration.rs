@@ -277,9 +277,11 @@ fn secrets_in_a_question_or_in_arguments_are_redacted_where_they_are_shown() {
     let spec = sandbox.script(&[&format!(
         r#"{{"kind":"tool","name":"search_policy","args":{{"query":"Bearer {SECRET}"}}}}"#
     )]);
+    let question = format!("My key is Bearer {SECRET}");
     let args = [
         "run",
         "support",
+        &question,
         "--model",
         &spec,
         "--verbose",
