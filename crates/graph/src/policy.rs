@@ -71,6 +71,6 @@ impl Policy {
             return wait;
         }
         let share = u32::try_from(dice % 1024).unwrap_or(0);
-        wait + wait.saturating_mul(share) / 2048
+        wait.saturating_add(wait.saturating_mul(share) / 2048)
     }
 }

@@ -393,7 +393,13 @@ async fn no_more_tasks_run_at_once_than_allowed() {
         gauge.now.fetch_sub(1, Ordering::SeqCst);
         Ok(Report::update().log([n.to_string()]))
     }
-    for (limit, expected) in [(Some(1), 1), (Some(3), 3), (None, 20), (Some(0), 1)] {
+    for (limit, expected) in [
+        (Some(1), 1),
+        (Some(3), 3),
+        (None, 20),
+        (Some(0), 1),
+        (Some(usize::MAX), 20),
+    ] {
         let gauge = Arc::new(Gauge::default());
         let graph = graph()
             .each(WORK, with(gauge.clone(), measure))
