@@ -7,6 +7,7 @@
 pub(crate) mod change;
 pub(crate) mod channel;
 pub mod reduce;
+pub(crate) mod text;
 
 use crate::Error;
 use serde_json::{Map, Value};

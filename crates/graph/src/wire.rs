@@ -5,7 +5,7 @@ use crate::{
     checkpoint::{Note, NoteKind},
     ids::{CheckpointId, TaskId},
     node::Target,
-    state::Show,
+    state::{Show, text},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
@@ -83,7 +83,13 @@ pub(crate) fn write_command<S: State>(command: &Command<S>) -> Result<String, Er
         goto: goto.collect(),
         child: command.child.clone(),
     };
-    serde_json::to_string(&done).map_err(Error::store)
+    let (json, nulls) = text::shallow(&done).map_err(Error::store)?;
+    let json = String::from_utf8(json).map_err(Error::store)?;
+    if nulls {
+        // What does not read back is said now, while the thread can still be read.
+        read_command::<S>(&json)?;
+    }
+    Ok(json)
 }
 
 pub(crate) fn read_command<S: State>(json: &str) -> Result<Command<S>, Error> {

@@ -210,3 +210,86 @@ proptest! {
         prop_assert_eq!(state, expected);
     }
 }
+
+#[derive(State, Clone, Default, Debug, PartialEq)]
+struct Numbers {
+    score: f64,
+    #[reduce(append)]
+    scores: Vec<f32>,
+    tree: serde_json::Value,
+    none: Option<Option<u8>>,
+}
+
+async fn put(update: &NumbersUpdate, _: &Numbers, _: &Ctx) -> Result<Update<Numbers>> {
+    Ok(update.clone())
+}
+
+/// A graph in which a node writes `update`, alone or beside another.
+fn writing(update: NumbersUpdate, alone: bool) -> Graph<Numbers> {
+    let graph = Graph::<Numbers>::new("numbers").node("put", with(update, put));
+    let graph = if alone {
+        graph.start("put").end("put")
+    } else {
+        let other = async |_: &Numbers, _: &Ctx| Ok(Numbers::update().none(None));
+        graph
+            .node("other", other)
+            .start(["put", "other"])
+            .end(["put", "other"])
+    };
+    graph.build().unwrap()
+}
+
+fn tree(depth: usize) -> serde_json::Value {
+    (0..depth).fold(1.into(), |inner, _| vec![inner].into())
+}
+
+#[tokio::test]
+async fn what_could_not_be_read_back_is_not_saved_and_the_thread_stays_readable() {
+    let null = "invalid type: null, expected";
+    let table = [
+        (
+            Numbers::update().score(f64::NAN),
+            format!("channel `score`: {null} f64"),
+        ),
+        (
+            Numbers::update().scores([1.0, f32::INFINITY]),
+            format!("channel `scores`: {null} f32"),
+        ),
+        (
+            Numbers::update().tree(tree(130)),
+            "nested deeper than 120 levels".to_owned(),
+        ),
+    ];
+    for (update, expected) in table {
+        for alone in [true, false] {
+            let store = MemoryStore::shared();
+            let thread = writing(update.clone(), alone).thread(&store, "t");
+            let input = Numbers::update().score(0.5);
+            let error = thread.run(input).await.unwrap_err().to_string();
+            assert!(error.contains(&expected), "{error}, not {expected}");
+            let saved = thread.snapshot(None).await.unwrap().unwrap();
+            assert_eq!((saved.state.score, saved.finished), (0.5, false));
+            // A mended graph goes on from there.
+            let mended = writing(Numbers::update().score(0.75), alone);
+            let run = mended.thread(&store, "t").resume();
+            assert_eq!(run.await.unwrap().done().unwrap().score, 0.75);
+        }
+    }
+}
+
+#[tokio::test]
+async fn nulls_that_are_values_and_deep_trees_within_the_bound_are_saved() {
+    for alone in [true, false] {
+        let update = Numbers::update().tree(tree(110)).none(None);
+        let update = if alone {
+            update
+        } else {
+            Numbers::update().tree(tree(110))
+        };
+        let thread = writing(update, alone).thread(&MemoryStore::shared(), "t");
+        let state = thread.run(Numbers::update()).await.unwrap().done().unwrap();
+        assert_eq!(state.tree, tree(110));
+        let saved = thread.snapshot(None).await.unwrap().unwrap();
+        assert_eq!(*saved.state, state);
+    }
+}

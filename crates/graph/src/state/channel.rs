@@ -2,7 +2,7 @@
 //!
 //! Called by generated code only. Must not know of nodes or stores; everything here is pure.
 
-use super::{Change, IntoChange};
+use super::{Change, IntoChange, text};
 use crate::Error;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -317,10 +317,13 @@ pub fn fold<U, T: Default, C: IntoChange>(
 }
 
 /// Stores the whole value, whatever changed.
-pub fn encode<T: Serialize>(value: &T, _: &Change) -> Result<Patch, serde_json::Error> {
+pub fn encode<T: Serialize + DeserializeOwned>(
+    value: &T,
+    _: &Change,
+) -> Result<Patch, serde_json::Error> {
     Ok(Patch {
         kind: PatchKind::Whole,
-        json: serde_json::to_vec(value)?,
+        json: text::write::<_, T>(value)?,
     })
 }
 
@@ -341,7 +344,8 @@ pub fn encode_list<L: List>(list: &L, change: &Change) -> Result<Patch, serde_js
     let items = list.items();
     let (kind, json) = match change {
         Change::Appended(from) if *from <= items.len() => {
-            (PatchKind::Append, serde_json::to_vec(&items[*from..])?)
+            let json = text::write::<_, Vec<L::Item>>(&items[*from..])?;
+            (PatchKind::Append, json)
         }
         Change::Edited { at, from } if *from <= items.len() => {
             let edit = EditOut {
@@ -351,9 +355,13 @@ pub fn encode_list<L: List>(list: &L, change: &Change) -> Result<Patch, serde_js
                     .collect(),
                 append: &items[*from..],
             };
-            (PatchKind::Edit, serde_json::to_vec(&edit)?)
+            let json = text::write::<_, EditIn<L::Item>>(&edit)?;
+            (PatchKind::Edit, json)
         }
-        _ => (PatchKind::Whole, serde_json::to_vec(items)?),
+        _ => {
+            let json = text::write::<_, Vec<L::Item>>(items)?;
+            (PatchKind::Whole, json)
+        }
     };
     Ok(Patch { kind, json })
 }
