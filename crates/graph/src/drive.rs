@@ -18,8 +18,12 @@ use crate::{
     session::Session,
     wire::{Failure, FailureKind},
 };
+use futures::future::BoxFuture;
 use serde_json::Value;
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    task::Poll,
+};
 use tokio::{task::JoinSet, time::Instant};
 
 /// How the driver came to rest.
@@ -196,7 +200,7 @@ async fn alone<S: State>(
     }
 }
 
-/// Several tasks, each in a task of the runtime.
+/// Several tasks at the same time.
 async fn parallel<S: State>(
     live: &mut Live<S>,
     shape: &Arc<Shape<S>>,
@@ -204,17 +208,22 @@ async fn parallel<S: State>(
     step: &mut Step,
 ) -> Result<(), Error> {
     let halt = Arc::new(session.halt.child_token());
-    // Dropping the set aborts what still runs; that happens only without a graceful end.
-    let mut set = JoinSet::new();
-    let due: Vec<usize> = live.run.due().collect();
-    for &i in &due {
-        launch(&mut set, live, shape, session, (i, &halt)).await?;
-    }
     let limit = session.run.options.step_timeout;
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    let mut siblings = Siblings {
+        set: JoinSet::new(),
+        own: None,
+        shares: limit.is_none(),
+    };
+    let due: Vec<usize> = live.run.due().collect();
+    for (n, &i) in due.iter().enumerate() {
+        siblings
+            .launch(live, shape, session, (i, n == 0, &halt))
+            .await?;
+    }
     loop {
-        let joined = tokio::select! {
-            joined = set.join_next() => joined,
+        let ended = tokio::select! {
+            ended = siblings.next() => ended,
             () = sleep_until(deadline), if !halt.is_cancelled() => {
                 let running = due.iter().filter(|&&i| live.run.tasks[i].status == Status::Due);
                 let running = running.map(|&i| shape.topology.nodes[live.run.tasks[i].node].name.to_string());
@@ -227,14 +236,17 @@ async fn parallel<S: State>(
                 continue;
             }
         };
-        let Some(joined) = joined else { break };
-        let Ok((i, settled)) = joined else {
-            // Only an abort ends a task without an answer, since panics are caught inside.
+        let Some(ended) = ended else { break };
+        let Some((i, settled)) = ended else {
             step.halted = true;
             continue;
         };
         match settle(live, shape, session, (i, settled), step).await {
-            Ok(true) => launch(&mut set, live, shape, session, (i, &halt)).await?,
+            Ok(true) => {
+                siblings
+                    .launch(live, shape, session, (i, false, &halt))
+                    .await?
+            }
             Ok(false) => {}
             Err(e) => {
                 step.failed.get_or_insert(e);
@@ -251,32 +263,69 @@ async fn parallel<S: State>(
     Ok(())
 }
 
+/// Tasks that run at the same time: the first with the driver, the others in tasks of the runtime,
+/// where they begin at once. The first saves a change of threads, which costs more than most
+/// supersteps; it begins when all are launched.
+struct Siblings<S: State> {
+    /// Dropping the set aborts what still runs; that happens only without a graceful end.
+    set: JoinSet<(usize, Settled<S>)>,
+    own: Option<BoxFuture<'static, (usize, Settled<S>)>>,
+    /// Whether the driver's thread may be shared: not where a timer must be able to end every task.
+    shares: bool,
+}
+
+impl<S: State> Siblings<S> {
+    async fn launch(
+        &mut self,
+        live: &mut Live<S>,
+        shape: &Arc<Shape<S>>,
+        session: &Arc<Session>,
+        (task, own, halt): (usize, bool, &Halt),
+    ) -> Result<(), Error> {
+        if session.journal.wants(Mode::Tasks) {
+            begins(live, shape, session, task).await?;
+        }
+        let assignment = assign(live, session, task);
+        let (shape, session) = (shape.clone(), session.clone());
+        let (state, halt) = (live.state.clone(), halt.clone());
+        let work = async move {
+            let settled = attempt(&shape, &session, &assignment, &state, &halt).await;
+            drop(state);
+            (task, settled)
+        };
+        if own && self.shares {
+            self.own = Some(Box::pin(work));
+        } else {
+            self.set.spawn(work);
+        }
+        Ok(())
+    }
+
+    /// The next that ended, `Some(None)` if it was aborted (panics are caught inside); `None` when
+    /// all have.
+    async fn next(&mut self) -> Option<Option<(usize, Settled<S>)>> {
+        std::future::poll_fn(|cx| {
+            if let Some(own) = &mut self.own
+                && let Poll::Ready(ended) = own.as_mut().poll(cx)
+            {
+                self.own = None;
+                return Poll::Ready(Some(Some(ended)));
+            }
+            match self.set.poll_join_next(cx) {
+                Poll::Ready(Some(joined)) => Poll::Ready(Some(joined.ok())),
+                Poll::Ready(None) if self.own.is_none() => Poll::Ready(None),
+                Poll::Ready(None) | Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
 async fn sleep_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
-}
-
-async fn launch<S: State>(
-    set: &mut JoinSet<(usize, Settled<S>)>,
-    live: &mut Live<S>,
-    shape: &Arc<Shape<S>>,
-    session: &Arc<Session>,
-    (task, halt): (usize, &Halt),
-) -> Result<(), Error> {
-    if session.journal.wants(Mode::Tasks) {
-        begins(live, shape, session, task).await?;
-    }
-    let assignment = assign(live, session, task);
-    let (shape, session) = (shape.clone(), session.clone());
-    let (state, halt) = (live.state.clone(), halt.clone());
-    set.spawn(async move {
-        let settled = attempt(&shape, &session, &assignment, &state, &halt).await;
-        drop(state);
-        (task, settled)
-    });
-    Ok(())
 }
 
 /// Tells that a task begins, if somebody wants to know.
