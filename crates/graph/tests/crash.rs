@@ -239,25 +239,25 @@ async fn killed_at_every_write(durability: Durability) {
 }
 
 // 4, 69, 80.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_killed_at_any_write_ends_as_the_uncut_one_with_sync() {
     killed_at_every_write(Durability::Sync).await;
 }
 
 // 4, 69, 80.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_killed_at_any_write_ends_as_the_uncut_one_with_async() {
     killed_at_every_write(Durability::Async).await;
 }
 
 // 4, 69, 80.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_killed_at_any_write_ends_as_the_uncut_one_with_exit() {
     killed_at_every_write(Durability::Exit).await;
 }
 
 // A store that fails once, here or there, and a process that lives on.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_fails_once_at_any_write_costs_an_attempt_and_nothing_else() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
         let mut thread = graph(&Done::default()).thread(&MemoryStore::shared(), "t");

@@ -404,3 +404,38 @@ async fn a_driver_whose_lease_was_taken_over_ends_with_a_conflict_and_overwrites
         assert_eq!((state.turn, &state.log), (2, &second.log));
     }
 }
+
+// 42, 4: the two writes of an edit inside a subgraph may be cut apart; the question is then asked again.
+#[tokio::test]
+async fn a_cut_write_to_a_subgraph_loses_no_question() {
+    let inner = Graph::<Case>::new("inner")
+        .node("ask", async |_: &Case, ctx: &Ctx| {
+            Ok(log(ctx.interrupt::<String>("q", "?")?))
+        })
+        .start("ask")
+        .end("ask")
+        .build()
+        .unwrap();
+    let graph = Graph::<Case>::new("outer")
+        .node("sub", inner.shared())
+        .start("sub")
+        .end("sub")
+        .build()
+        .unwrap();
+    for at in 0..2 {
+        let store = MemoryStore::shared();
+        let thread = graph.thread(&store, "t");
+        let paused = thread.run(Case::update()).await.unwrap();
+        let question = paused.interrupts()[0].clone();
+        let broken = Faulty::over(&store, Calls::Writes, at, Fault::Fails);
+        let broken = graph.thread(&(broken as Store), "t");
+        let as_ask = Some("ask".to_owned());
+        let update = serde_json::json!({"log": ["by hand"]});
+        let write = broken.update_subgraph(&question.namespace, update, as_ask);
+        assert!(matches!(write.await, Err(Error::Store(_))));
+        let again = thread.resume().await.unwrap();
+        assert_eq!(again.interrupts(), std::slice::from_ref(&question));
+        let done = thread.answer(&question.id, "yes").await.unwrap();
+        assert_eq!(done.done().unwrap().log, ["yes"]);
+    }
+}
