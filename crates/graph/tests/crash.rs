@@ -317,3 +317,41 @@ fn a_run_whose_runtime_is_torn_down_at_any_point_ends_as_the_uncut_one() {
         assert!(cuts > 5, "{durability:?} was cut {cuts} times only");
     }
 }
+
+// 69, 70: a task that is aborted drops its run, which winds down in the background and gives the thread
+// back; nothing is lost and nothing is torn.
+#[tokio::test]
+async fn a_run_whose_task_is_aborted_at_any_point_ends_as_the_uncut_one() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let mut thread = graph(&Done::default()).thread(&MemoryStore::shared(), "t");
+        let expected = to_the_end(&mut thread, durability, || unreachable!()).await;
+        let mut cuts = 0;
+        for polls in 1..60 {
+            let (store, done) = (MemoryStore::shared(), Done::default());
+            let thread = graph(&done).thread(&store, "t");
+            let running =
+                tokio::spawn(
+                    async move { while once(&thread, durability).await.unwrap().is_none() {} },
+                );
+            for _ in 0..polls {
+                tokio::task::yield_now().await;
+            }
+            running.abort();
+            cuts += u32::from(running.await.is_err());
+            let thread = graph(&done).thread(&store, "t");
+            let state = loop {
+                match once(&thread, durability).await {
+                    Ok(None) => {}
+                    Ok(Some(state)) => break state,
+                    // The run that was dropped still has the thread.
+                    Err(Error::Conflict { .. }) => tokio::task::yield_now().await,
+                    Err(e) => panic!("{durability:?} after {polls}: {e}"),
+                }
+            };
+            assert_eq!(state, expected, "{durability:?} after {polls}");
+            // Graceful as it is, it lets steps finish: none is done twice.
+            assert!(done.lock().unwrap().values().all(|times| *times == 1));
+        }
+        assert!(cuts > 5, "{durability:?} was cut {cuts} times only");
+    }
+}
