@@ -127,10 +127,15 @@ fn state_impl(
                 }
                 ::core::result::Result::Ok(update)
             }
-            fn show(update: &#update, show: #p::Show) -> ::core::result::Result<#p::Map<::std::string::String, #p::Value>, ::paraph_graph::Error> {
+            fn note(update: &#update) -> ::core::result::Result<#p::Map<::std::string::String, #p::Value>, ::paraph_graph::Error> {
                 let mut map = #p::Map::new();
-                #(#p::show(&mut map, &Self::CHANNELS[#index], update.#name.as_ref(), show, #reducer)?;)*
+                #(#p::note(&mut map, &Self::CHANNELS[#index], update.#name.as_ref())?;)*
                 ::core::result::Result::Ok(map)
+            }
+            fn update_to_text(update: &#update) -> ::core::result::Result<::std::string::String, ::paraph_graph::Error> {
+                let mut text = ::std::vec::Vec::new();
+                #(#p::tell(&mut text, &Self::CHANNELS[#index], update.#name.as_ref(), #reducer)?;)*
+                #p::told(text)
             }
             fn writes(update: &#update) -> ::std::vec::Vec<usize> {
                 let mut all = ::std::vec::Vec::new();

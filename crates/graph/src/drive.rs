@@ -9,7 +9,7 @@ use crate::{
     checkpoint::{Note, NoteKind, Source},
     control::Halt,
     error::{Kind, TimedOut},
-    event::{Event, EventData, Mode},
+    event::{Event, EventData, Mode, UpdateView},
     graph::Shape,
     ids::TaskId,
     live::Live,
@@ -471,7 +471,7 @@ fn tell_finished<S: State>(
     if session.journal.wants(Mode::Updates) && !shape.hidden.contains(&node) {
         let update = EventData::Update {
             node: shape.topology.name(node),
-            update: S::update_to_json(&command.update)?,
+            update: UpdateView::new::<S>(&command.update)?,
         };
         let mut event = session.event(Some(birth), update);
         event.cached = cached;

@@ -56,7 +56,7 @@ pub enum EventData {
         /// Its node.
         node: Name,
         /// What it wrote, by channel.
-        update: Value,
+        update: UpdateView,
     },
     /// A task asked; the run pauses when its siblings are done.
     Interrupt(Interrupt),
@@ -171,6 +171,50 @@ impl Modes {
 
     pub(crate) fn has(self, mode: Mode) -> bool {
         self.0 & 1 << mode as u8 != 0
+    }
+}
+
+/// What a task wrote, as the JSON text of an object keyed by channel. Cheap to make and to pass on;
+/// read only by those who want to look inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdateView(String);
+
+impl UpdateView {
+    pub(crate) fn new<S: State>(update: &S::Update) -> Result<Self, crate::Error> {
+        S::update_to_text(update).map(UpdateView)
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The object. (A number beyond 64 bits loses digits here, but not in the text.)
+    #[must_use]
+    pub fn json(&self) -> Value {
+        // It was written by us just before.
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for UpdateView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq<Value> for UpdateView {
+    fn eq(&self, other: &Value) -> bool {
+        self.json() == *other
+    }
+}
+
+impl Serialize for UpdateView {
+    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+        let raw: &serde_json::value::RawValue =
+            serde_json::from_str(&self.0).map_err(Z::Error::custom)?;
+        raw.serialize(serializer)
     }
 }
 

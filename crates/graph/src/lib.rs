@@ -74,7 +74,7 @@ pub use control::{CancelReason, Control, Ending};
 pub use ctx::{Ctx, LeaseView};
 pub use draw::{Drawing, DrawnEdge, DrawnNode, EdgeKind};
 pub use error::{BoxError, Error, NodeError, Result, TimedOut};
-pub use event::{Event, EventData, MessageEvent, MessagePhase, Mode, StateView};
+pub use event::{Event, EventData, MessageEvent, MessagePhase, Mode, StateView, UpdateView};
 pub use graph::{Graph, Names};
 pub use ids::{CheckpointId, RunId, TaskId};
 pub use journal::Durability;
@@ -101,8 +101,8 @@ pub use wire::FailureKind;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::state::channel::{
-        Show, Write, bad, check, decode, decode_list, encode, encode_list, fold, length,
-        length_list, no_channel, object, read, show, since, since_list, unknown, write, write_last,
+        Write, bad, check, decode, decode_list, encode, encode_list, fold, length, length_list,
+        no_channel, note, object, read, since, since_list, tell, told, unknown, write, write_last,
         writes,
     };
     pub use crate::state::{Change, Channel, List, Patch, PatchKind, Rejected, reduce};

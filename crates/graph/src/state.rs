@@ -13,7 +13,6 @@ use crate::Error;
 use serde_json::{Map, Value};
 
 pub use change::{Change, IntoChange};
-pub(crate) use channel::Show;
 pub use channel::{Channel, List, Patch, PatchKind, Rejected};
 
 /// A graph's state: a struct whose fields are channels.
@@ -88,9 +87,15 @@ pub trait State: Clone + Default + Send + Sync + 'static {
     /// [`Error::BadChannel`] naming the channel whose value does not fit.
     fn update_from_json(json: Value) -> Result<Self::Update, Error>;
 
-    /// Writes an update as JSON: for notes (nothing is lost) or for people (no markers).
+    /// An update for a note: nothing that must be kept is lost.
     #[doc(hidden)]
-    fn show(update: &Self::Update, show: Show) -> Result<Map<String, Value>, Error>;
+    fn note(update: &Self::Update) -> Result<Map<String, Value>, Error>;
+
+    /// An update as readers see it: the JSON text of an object keyed by channel, without markers.
+    ///
+    /// # Errors
+    /// [`Error::BadChannel`] when a value cannot be written as JSON.
+    fn update_to_text(update: &Self::Update) -> Result<String, Error>;
 
     /// Which channels an update writes.
     #[doc(hidden)]
@@ -109,7 +114,7 @@ pub trait State: Clone + Default + Send + Sync + 'static {
     /// # Errors
     /// [`Error::BadChannel`] when a value cannot be written as JSON.
     fn update_to_json(update: &Self::Update) -> Result<Value, Error> {
-        Self::show(update, Show::Event).map(Value::Object)
+        serde_json::from_str(&Self::update_to_text(update)?).map_err(Error::store)
     }
 
     /// The whole state as a JSON object keyed by channel.

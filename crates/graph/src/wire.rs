@@ -5,7 +5,7 @@ use crate::{
     checkpoint::{Note, NoteKind},
     ids::{CheckpointId, TaskId},
     node::Target,
-    state::{Show, text},
+    state::text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
@@ -79,7 +79,7 @@ pub(crate) fn write_command<S: State>(command: &Command<S>) -> Result<String, Er
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
     });
     let done = Done {
-        update: S::show(&command.update, Show::Note)?,
+        update: S::note(&command.update)?,
         goto: goto.collect(),
         child: command.child.clone(),
     };

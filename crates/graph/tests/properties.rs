@@ -1,5 +1,7 @@
 //! Properties of whole runs over random graphs: finish order, cuts and storage change nothing.
 
+#![allow(clippy::unwrap_used, reason = "what cannot be set up fails the test")]
+
 use paraph_graph::*;
 use proptest::prelude::*;
 use std::sync::Arc;

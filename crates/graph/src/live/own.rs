@@ -4,11 +4,7 @@
 //! them and not overwritten. A checkpoint leaves out what its own deltas say already.
 
 use super::Live;
-use crate::{
-    Change, Error, State,
-    run::Saved,
-    state::{Rejected, Show},
-};
+use crate::{Change, Error, State, run::Saved, state::Rejected};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -36,7 +32,7 @@ impl<S: State> Live<S> {
         saved.changes = changed
             .map(|(change, channel)| (channel.name.to_owned(), change.clone()))
             .collect();
-        saved.own = S::show(&self.own, Show::Note)?;
+        saved.own = S::note(&self.own)?;
         // New items of a list are in the deltas of the checkpoints.
         let in_deltas = |name: &str| matches!(saved.changes.get(name), Some(Change::Appended(_)));
         saved.own.retain(|name, _| !in_deltas(name));

@@ -193,15 +193,6 @@ pub enum Rejected {
     },
 }
 
-/// For whom an update is written as JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Show {
-    /// For a note: replacements are marked, untracked channels left out.
-    Note,
-    /// For readers: plain values.
-    Event,
-}
-
 /// Adds a write to what an update already says about a channel without a reducer: the later wins.
 pub fn write_last<T>(slot: &mut Option<Write<T>>, value: T) {
     *slot = Some(Write::One(value));
@@ -467,42 +458,26 @@ pub fn read<T: DeserializeOwned>(channel: &'static str, value: Value) -> Result<
     })
 }
 
-/// Writes one channel's write as JSON.
-pub fn show<T: Serialize + Clone, C: IntoChange>(
+/// Writes one channel's write for a note: replacements are marked, untracked channels left out.
+pub fn note<T: Serialize>(
     map: &mut Map<String, Value>,
     channel: &Channel,
     write: Option<&Write<T>>,
-    show: Show,
-    reduce: impl Fn(&mut T, T) -> C,
 ) -> Result<(), Error> {
-    let Some(write) = write else { return Ok(()) };
-    if show == Show::Note && channel.untracked {
+    let Some(write) = write.filter(|_| !channel.untracked) else {
         return Ok(());
-    }
+    };
     let json = |v: &T| serde_json::to_value(v).map_err(|source| bad(channel.name, source));
-    let value = match (write, show) {
-        (Write::One(v), Show::Event) | (Write::Replace(v), Show::Event) => json(v)?,
-        (Write::Many { base, then }, Show::Event) => {
-            let mut all = base.iter().chain(then).cloned();
-            let Some(mut sum) = all.next() else {
-                return Ok(());
-            };
-            for v in all {
-                reduce(&mut sum, v)
-                    .into_change()
-                    .map_err(|why| bad(channel.name, serde::ser::Error::custom(why)))?;
-            }
-            json(&sum)?
-        }
-        (Write::One(v), Show::Note) => match json(v)? {
+    let value = match write {
+        Write::One(v) => match json(v)? {
             // A value that looks like one of our markers is wrapped, so that it reads back as itself.
             Value::Object(o) if o.contains_key(REPLACE) || o.contains_key(EACH) => {
                 json!({ EACH: [o] })
             }
             plain => plain,
         },
-        (Write::Replace(v), Show::Note) => json!({ REPLACE: json(v)? }),
-        (Write::Many { base, then }, Show::Note) => {
+        Write::Replace(v) => json!({ REPLACE: json(v)? }),
+        Write::Many { base, then } => {
             let then = then.iter().map(json).collect::<Result<Vec<_>, _>>()?;
             match base {
                 None => json!({ EACH: then }),
@@ -512,6 +487,45 @@ pub fn show<T: Serialize + Clone, C: IntoChange>(
     };
     map.insert(channel.name.to_owned(), value);
     Ok(())
+}
+
+/// Adds one channel's write to the text of an update, as readers see it: plain values.
+pub fn tell<T: Serialize + Clone, C: IntoChange>(
+    text: &mut Vec<u8>,
+    channel: &Channel,
+    write: Option<&Write<T>>,
+    reduce: impl Fn(&mut T, T) -> C,
+) -> Result<(), Error> {
+    let Some(write) = write else { return Ok(()) };
+    let wrong = |source| bad(channel.name, source);
+    text.push(if text.is_empty() { b'{' } else { b',' });
+    serde_json::to_writer(&mut *text, channel.name).map_err(wrong)?;
+    text.push(b':');
+    let (base, then) = match write {
+        Write::One(v) | Write::Replace(v) => {
+            return serde_json::to_writer(text, v).map_err(wrong);
+        }
+        Write::Many { base, then } => (base, then),
+    };
+    let mut all = base.iter().chain(then).cloned();
+    let mut sum = all.next();
+    for value in all {
+        if let Some(sum) = &mut sum {
+            reduce(sum, value)
+                .into_change()
+                .map_err(|why| wrong(serde::ser::Error::custom(why)))?;
+        }
+    }
+    serde_json::to_writer(text, &sum).map_err(wrong)
+}
+
+/// Ends the text of an update.
+pub fn told(mut text: Vec<u8>) -> Result<String, Error> {
+    if text.is_empty() {
+        text.push(b'{');
+    }
+    text.push(b'}');
+    String::from_utf8(text).map_err(Error::store)
 }
 
 /// The object that an update must be.
