@@ -3,6 +3,7 @@
 //! The session holds it behind one lock and asks it in the documented order. Nothing here waits.
 
 use crate::call::ToolCall;
+use crate::dialect::Dialect;
 use crate::loops::{LoopRule, Watch};
 use crate::record::{CallRecord, Outcome};
 use crate::stop::Stop;
@@ -46,7 +47,7 @@ pub(crate) enum Known {
 
 impl Book {
     /// The book of a run that may have had an earlier life. Records come in the order of their `seq`.
-    pub(crate) fn open(rule: LoopRule, records: Vec<CallRecord>) -> Book {
+    pub(crate) fn open(rule: LoopRule, dialect: Dialect, records: Vec<CallRecord>) -> Book {
         let mut book = Book {
             entries: HashMap::new(),
             watch: Watch::new(rule),
@@ -57,7 +58,7 @@ impl Book {
         for record in records {
             let key = record.key.clone();
             let call = ToolCall::native(record.tool.clone(), &record.arguments);
-            let noted = got_as_far_as_loops(&record);
+            let noted = got_as_far_as_loops(&record, dialect);
             let entry = Entry {
                 place: Place {
                     record,
@@ -177,15 +178,18 @@ impl Book {
     }
 }
 
-/// Denied and missing calls never reach the loop detector, and a call that closed a loop is not noted.
-fn got_as_far_as_loops(record: &CallRecord) -> bool {
+/// A call that closed a loop is not noted; one that was refused only where refusals are watched.
+fn got_as_far_as_loops(record: &CallRecord, dialect: Dialect) -> bool {
     use crate::stop::Failure;
     match &record.outcome {
         None => true,
         Some(Outcome::Stopped(_)) => false,
-        Some(Outcome::Observed(seen)) => !matches!(
-            seen.failure,
-            Some(Failure::Denied { .. } | Failure::Missing { .. })
-        ),
+        Some(Outcome::Observed(seen)) => {
+            let refused = matches!(
+                seen.failure,
+                Some(Failure::Denied { .. } | Failure::Missing { .. })
+            );
+            !refused || dialect.watches_refusals()
+        }
     }
 }

@@ -18,6 +18,14 @@ pub enum Dialect {
     Native,
 }
 
+impl Dialect {
+    /// Whether calls that were denied, or that no tool answers to, count for loops. In the strict dialect
+    /// the first of them ends the run: the article's order of checks never gets as far as loops.
+    pub(crate) fn watches_refusals(self) -> bool {
+        self == Dialect::Native
+    }
+}
+
 /// A valid action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {

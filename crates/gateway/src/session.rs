@@ -118,7 +118,7 @@ impl Session {
         budget.charge_earlier(&earlier);
         // Whatever else the purse has used by now is the run's too, and the store has yet to be told.
         Ok(Session(Arc::new(Inner {
-            book: Mutex::new(Book::open(scope.loops, records)),
+            book: Mutex::new(Book::open(scope.loops, scope.dialect, records)),
             ledger: Ledger::knowing(&earlier),
             parts,
             scope,
@@ -140,7 +140,9 @@ impl Session {
     /// 2. the run's time, its calls, and those of this tool; from here on the call is counted,
     /// 3. the policy: denied, and what no rule names,
     /// 4. whether the tool is registered,
-    /// 5. loops; the call is noted before it runs, with the key that was first,
+    /// 5. loops; the call is noted before it runs, with the key that was first. In the native dialect a
+    ///    call that 3 or 4 refused is noted too: the run goes on, and a model that asks for the same
+    ///    refused call again is in a loop,
     /// 6. the arguments against the tool's schema,
     /// 7. flow rules (their place),
     /// 8. approval: what needs one is refused, since there is nobody to ask yet,
@@ -215,11 +217,11 @@ impl Session {
                 book.enter(self.first_record(key, call))
             }
         };
-        let refusal = match self.refusal(call) {
-            Some(failure) => Some(failed(call, failure)),
-            None => book
-                .closes_loop(key, call)
-                .then_some(Outcome::Stopped(Stop::LoopDetected)),
+        let refusal = self.refusal(call);
+        let watched = refusal.is_none() || self.0.scope.dialect.watches_refusals();
+        let refusal = match watched && book.closes_loop(key, call) {
+            true => Some(Outcome::Stopped(Stop::LoopDetected)),
+            false => refusal.map(|failure| failed(call, failure)),
         };
         let ticket = Ticket {
             session: self,

@@ -100,24 +100,54 @@ async fn b01_broken_arguments_are_an_answer_to_the_model_and_the_tool_does_not_r
 }
 
 #[tokio::test]
-async fn b04_unknown_and_denied_tools_have_distinct_codes_and_each_call_counts() {
+async fn b04_refused_calls_have_distinct_codes_and_the_same_one_again_is_a_loop() {
     let fixture = fixture();
     let session = session(&fixture, 5).await;
-    let unknown: Vec<_> = (0..6)
-        .map(|i| (format!("turn-1/{i}"), ToolCall::new("ghost", "{}").unwrap()))
-        .collect();
-    let reasons: Vec<_> = session
-        .call_all(&unknown)
-        .await
+    let turn: Vec<_> = ["ghost", "ghost", "nowhere", "nowhere", "refund", "ghost"]
         .into_iter()
-        .map(reason)
+        .enumerate()
+        .map(|(i, name)| (format!("turn-1/{i}"), ToolCall::new(name, "{}").unwrap()))
         .collect();
-    let expected = [vec!["tool_missing:ghost"; 5], vec!["max_tool_calls"]].concat();
+    let replies = session.call_all(&turn).await;
+    let reasons: Vec<_> = replies.into_iter().map(reason).collect();
+    let expected = [
+        "tool_missing:ghost",
+        "loop_detected",
+        "tool_denied:nowhere",
+        "loop_detected",
+        "tool_denied:refund",
+        "max_tool_calls",
+    ];
     assert_eq!(reasons, expected);
-    // Asked again under its key, a call is not counted again.
-    let again = session.call(&unknown[0].0, &unknown[0].1).await;
+    // Asked again under its key, a call is neither counted again nor a loop.
+    let again = session.call(&turn[0].0, &turn[0].1).await;
     assert_eq!(reason(again), "tool_missing:ghost");
     assert_eq!(session.budget().used().tool_calls, 5);
+}
+
+#[tokio::test]
+async fn b04_a_refused_call_is_still_known_as_one_when_the_run_is_taken_up_again() {
+    let fixture = fixture();
+    for (name, code) in [
+        ("ghost", "tool_missing:ghost"),
+        ("nowhere", "tool_denied:nowhere"),
+    ] {
+        for (dialect, again) in [(Dialect::Native, "loop_detected"), (Dialect::Strict, code)] {
+            let scope = Scope {
+                run: format!("{name}-{dialect:?}"),
+                dialect,
+                ..Scope::new("agent", "thread")
+            };
+            let call = ToolCall::new(name, "{}").unwrap();
+            let mut reasons = Vec::new();
+            for key in ["1", "2"] {
+                let opened = fixture.gateway.session(scope.clone(), Limits::default());
+                let session = opened.await.unwrap();
+                reasons.push(reason(session.call(key, &call).await));
+            }
+            assert_eq!(reasons, [code, again], "{dialect:?}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -323,7 +353,7 @@ async fn f11_steps_that_only_choose_wrong_tools_reach_the_cap_of_steps() {
             Err(stop) => break stop,
         };
         steps = step;
-        let wrong = ToolCall::new("no_such_tool", "{}").unwrap();
+        let wrong = ToolCall::new("no_such_tool", &json!({ "n": step }).to_string()).unwrap();
         assert_eq!(
             reason(session.call(&step.to_string(), &wrong).await),
             "tool_denied:no_such_tool"
