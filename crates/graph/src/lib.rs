@@ -82,8 +82,8 @@ pub use memory::{Item, Memory, MemoryOf, Namespace, Query};
 pub use memory_store::MemoryStore;
 pub use name::Name;
 pub use node::{
-    Command, END, Each, EachFn, Goto, IntoEach, IntoNode, Node, NodeFn, Reply, START, Target,
-    Update, With, WithEachFn, WithFn, with,
+    Command, END, Each, Goto, IntoEach, IntoNode, Node, NodeFn, Reply, START, Target, Update, With,
+    with,
 };
 pub use options::RunOptions;
 pub use paraph_graph_derive::State;

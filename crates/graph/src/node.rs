@@ -1,23 +1,28 @@
-//! What a node is: from outside an async function over a borrowed state, from inside one boxed call.
+//! Nodes, and what they say besides their update: where a run goes on.
 //!
-//! Users meet [`Command`], [`Each`], [`Target`] and [`with`]; the rest turns their functions into the
-//! one erased form that the driver calls.
+//! The driver knows one form of node, the trait [`Node`]. Functions take that form in `function.rs`,
+//! graphs in `subgraph.rs`. Nothing in here runs anything.
+
+mod function;
 
 use crate::{Ctx, Name, NodeError, State};
 use futures::future::BoxFuture;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use std::{any::TypeId, future::Future, marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
+
+pub use function::{NodeFn, With, with};
 
 /// The end of a path, as a target.
 pub const END: &str = "__end__";
 /// The name under which input is written, for `update_as`.
 pub const START: &str = "__start__";
 
-/// The update type of a state.
+/// What nodes over `S` return: the type that `#[derive(State)]` makes beside it.
 pub type Update<S> = <S as State>::Update;
 
-/// An update and, for nodes declared with `commands`, where to go next.
+/// What a node returns that chooses its own way: an update, and where it goes on. Where it may go is
+/// declared with [`crate::Builder::commands`].
 #[derive(Clone)]
 pub struct Command<S: State> {
     pub(crate) update: S::Update,
@@ -27,7 +32,7 @@ pub struct Command<S: State> {
 }
 
 impl<S: State> Command<S> {
-    /// Writes and, unless a target is added, goes nowhere.
+    /// Only writes; targets are added to it.
     #[must_use]
     pub fn update(update: S::Update) -> Self {
         Command {
@@ -37,20 +42,19 @@ impl<S: State> Command<S> {
         }
     }
 
-    /// Goes to one place and writes nothing.
+    /// Only goes on, to this target.
     #[must_use]
     pub fn goto(target: impl Into<Target>) -> Self {
         Self::update(S::Update::default()).and_goto(target)
     }
 
-    /// Adds a target; several run in parallel.
+    /// Goes to this target as well, at the same time as to the others.
     #[must_use]
-    pub fn and_goto(mut self, target: impl Into<Target>) -> Self {
-        self.goto.push(target.into());
-        self
+    pub fn and_goto(self, target: impl Into<Target>) -> Self {
+        self.and_goto_all([target.into()])
     }
 
-    /// Adds several targets at once, as `Each::send_all` makes them.
+    /// Goes to all of these as well, such as [`Each::send_all`] makes.
     #[must_use]
     pub fn and_goto_all(mut self, targets: impl IntoIterator<Item = Target>) -> Self {
         self.goto.extend(targets);
@@ -58,14 +62,15 @@ impl<S: State> Command<S> {
     }
 }
 
-/// One place to go: a node, [`END`], or an [`Each`] node with a payload.
+/// Where a branch or a command leads: to a node by its name, to [`END`], or to an [`Each`] node with
+/// the payload that it gets.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub(crate) node: Name,
     /// JSON text, or why the payload could not be written as JSON.
     pub(crate) payload: Option<Result<Payload, String>>,
     /// A time limit for this one send, in place of the node's.
-    pub(crate) timeout: Option<std::time::Duration>,
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// A send's payload as JSON text, shared between its target, its task and the store.
@@ -74,7 +79,7 @@ pub(crate) type Payload = Arc<RawValue>;
 impl Target {
     /// Gives this send its own time limit per attempt, in place of the node's policy.
     #[must_use]
-    pub fn timeout(mut self, limit: std::time::Duration) -> Self {
+    pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
@@ -96,7 +101,7 @@ impl From<Name> for Target {
     }
 }
 
-/// What a branch function returns: one target or several.
+/// The choice of a branch: a target, an array of targets, or a `Vec` of them.
 pub struct Goto(pub(crate) Vec<Target>);
 
 impl<T: Into<Target>> From<T> for Goto {
@@ -117,7 +122,7 @@ impl<T: Into<Target>, const N: usize> From<[T; N]> for Goto {
     }
 }
 
-/// The typed address of a node that runs once per payload.
+/// The name of a node that runs once for each payload it is sent, with the payloads' type.
 ///
 /// ```
 /// use paraph_graph::Each;
@@ -136,7 +141,7 @@ impl<P> Clone for Each<P> {
 impl<P> Copy for Each<P> {}
 
 impl<P: Serialize + DeserializeOwned + Send + 'static> Each<P> {
-    /// The address of the node called `name`.
+    /// For the node of this name.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Each(name, PhantomData)
@@ -148,7 +153,7 @@ impl<P: Serialize + DeserializeOwned + Send + 'static> Each<P> {
         self.0
     }
 
-    /// One task with this payload, in the next superstep.
+    /// Makes one task in the next superstep, which gets this payload.
     #[must_use]
     #[expect(
         clippy::needless_pass_by_value,
@@ -162,7 +167,7 @@ impl<P: Serialize + DeserializeOwned + Send + 'static> Each<P> {
         }
     }
 
-    /// One task per payload; their results keep this order.
+    /// Makes a task for each payload. What they write is folded in this order.
     pub fn send_all(self, payloads: impl IntoIterator<Item = P>) -> Vec<Target> {
         payloads.into_iter().map(|p| self.send(p)).collect()
     }
@@ -189,17 +194,17 @@ impl<S> Call<'_, S> {
     }
 }
 
-/// The future of one call.
+/// What a call leads to.
 pub type Reply<'a, S> = BoxFuture<'a, Result<Command<S>, NodeError>>;
 
-/// The one erased form of every node.
+/// A node as the driver calls it.
 pub trait Node<S: State>: Send + Sync + 'static {
     /// Runs the node once.
     fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S>;
 
     /// The graph inside, if this node is one: such a node winds down by itself and takes no permit.
     #[doc(hidden)]
-    fn inner(&self) -> Option<Arc<dyn crate::any::AnyGraphParts>> {
+    fn inner(&self) -> Option<Inner> {
         None
     }
 
@@ -213,240 +218,28 @@ pub trait Node<S: State>: Send + Sync + 'static {
 /// A graph as a node, seen without its state's type.
 pub(crate) type Inner = Arc<dyn crate::any::AnyGraphParts>;
 
-/// `async fn(&S, &Ctx) -> Result<Update<S>>`, or with a `Command<S>`.
-pub trait NodeFn<'a, S: State>: Send + Sync + 'static {
-    /// What it returns when all went well.
-    type Out: Into<Command<S>> + 'static;
-    /// Calls it.
-    fn call_fn(&'a self, state: &'a S, ctx: &'a Ctx) -> Reply<'a, S>;
-}
-
-impl<'a, S: State, F, Fut, Out> NodeFn<'a, S> for F
-where
-    F: Fn(&'a S, &'a Ctx) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, NodeError>> + Send + 'a,
-    Out: Into<Command<S>> + 'static,
-{
-    type Out = Out;
-    fn call_fn(&'a self, state: &'a S, ctx: &'a Ctx) -> Reply<'a, S> {
-        let future = self(state, ctx);
-        Box::pin(async move { future.await.map(Into::into) })
-    }
-}
-
-/// `async fn(P, &S, &Ctx) -> …`, run once per send.
-pub trait EachFn<'a, P, S: State>: Send + Sync + 'static {
-    /// What it returns when all went well.
-    type Out: Into<Command<S>> + 'static;
-    /// Calls it.
-    fn call_fn(&'a self, payload: P, state: &'a S, ctx: &'a Ctx) -> Reply<'a, S>;
-}
-
-impl<'a, P, S: State, F, Fut, Out> EachFn<'a, P, S> for F
-where
-    F: Fn(P, &'a S, &'a Ctx) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, NodeError>> + Send + 'a,
-    Out: Into<Command<S>> + 'static,
-{
-    type Out = Out;
-    fn call_fn(&'a self, payload: P, state: &'a S, ctx: &'a Ctx) -> Reply<'a, S> {
-        let future = self(payload, state, ctx);
-        Box::pin(async move { future.await.map(Into::into) })
-    }
-}
-
-/// What `Builder::node` takes.
+/// Whatever [`crate::Builder::node`] can make a node of. `Marker` tells functions, functions with
+/// something of their own and graphs apart; it is always inferred.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a node of a graph over `{S}`",
-    note = "a node is `async fn(&{S}, &Ctx) -> Result<Update<{S}>>` (or `Result<Command<{S}>>`); write closures as `async |state: &{S}, ctx: &Ctx| …`"
+    message = "`{Self}` is no node for a graph whose state is `{S}`",
+    note = "a node is an `async fn(&{S}, &Ctx) -> Result<Update<{S}>>`, or one that returns `Result<Command<{S}>>`",
+    note = "a closure has to be an async one with its types: `async |state: &{S}, ctx: &Ctx| …`"
 )]
 pub trait IntoNode<S: State, Marker> {
-    /// Whether it returns a `Command`, and so needs declared targets.
+    /// Whether its results are commands, whose targets have to be declared.
     fn commands(&self) -> bool;
-    /// The erased node.
+    /// Gives it the driver's form.
     fn into_node(self) -> Arc<dyn Node<S>>;
 }
 
-/// What `Builder::each` takes: as [`IntoNode`], with a payload first.
+/// Whatever [`crate::Builder::each`] can make a node of: the same with a payload.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be an `each` node of a graph over `{S}` with payload `{P}`",
-    note = "it is `async fn({P}, &{S}, &Ctx) -> Result<Update<{S}>>` (or `Result<Command<{S}>>`)"
+    message = "`{Self}` is no `each` node for payloads of type `{P}` in a graph whose state is `{S}`",
+    note = "such a node is an `async fn({P}, &{S}, &Ctx)` with the results of any other node"
 )]
 pub trait IntoEach<P, S: State, Marker> {
-    /// Whether it returns a `Command`, and so needs declared targets.
+    /// As [`IntoNode::commands`].
     fn commands(&self) -> bool;
-    /// The erased node.
+    /// As [`IntoNode::into_node`].
     fn into_node(self) -> Arc<dyn Node<S>>;
-}
-
-/// Marks the implementations for functions.
-pub struct Function;
-
-struct FnNode<F>(F);
-
-impl<S: State, F: for<'a> NodeFn<'a, S>> Node<S> for FnNode<F> {
-    fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S> {
-        self.0.call_fn(call.state, call.ctx)
-    }
-}
-
-impl<S: State, F: for<'a> NodeFn<'a, S>> IntoNode<S, Function> for F {
-    fn commands(&self) -> bool {
-        TypeId::of::<<F as NodeFn<'static, S>>::Out>() == TypeId::of::<Command<S>>()
-    }
-    fn into_node(self) -> Arc<dyn Node<S>> {
-        Arc::new(FnNode(self))
-    }
-}
-
-struct EachNode<P, F>(F, PhantomData<fn(P)>);
-
-impl<P, S, F> Node<S> for EachNode<P, F>
-where
-    P: DeserializeOwned + Send + 'static,
-    S: State,
-    F: for<'a> EachFn<'a, P, S>,
-{
-    fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S> {
-        match call.payload() {
-            Ok(payload) => self.0.call_fn(payload, call.state, call.ctx),
-            Err(e) => Box::pin(std::future::ready(Err(e))),
-        }
-    }
-}
-
-impl<P, S, F> IntoEach<P, S, Function> for F
-where
-    P: DeserializeOwned + Send + 'static,
-    S: State,
-    F: for<'a> EachFn<'a, P, S>,
-{
-    fn commands(&self) -> bool {
-        TypeId::of::<<F as EachFn<'static, P, S>>::Out>() == TypeId::of::<Command<S>>()
-    }
-    fn into_node(self) -> Arc<dyn Node<S>> {
-        Arc::new(EachNode(self, PhantomData))
-    }
-}
-
-/// A node with a model, a client or a setting: the function gets it first.
-///
-/// A closure that captures cannot be a node, since its future would borrow from the closure; this
-/// is the way to give a node something of its own. A method is a function whose first argument is
-/// `self`: `with(agent, Agent::think)`.
-pub fn with<D: Send + Sync + 'static, F>(dependency: D, function: F) -> With<D, F> {
-    With(dependency, function)
-}
-
-/// From [`with`].
-pub struct With<D, F>(D, F);
-
-/// Marks the implementations for [`With`].
-pub struct Dependent;
-
-/// `async fn(&D, &S, &Ctx) -> …`.
-pub trait WithFn<'a, D, S: State>: Send + Sync + 'static {
-    /// What it returns when all went well.
-    type Out: Into<Command<S>> + 'static;
-    /// Calls it.
-    fn call_fn(&'a self, dependency: &'a D, state: &'a S, ctx: &'a Ctx) -> Reply<'a, S>;
-}
-
-impl<'a, D: 'a, S: State, F, Fut, Out> WithFn<'a, D, S> for F
-where
-    F: Fn(&'a D, &'a S, &'a Ctx) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, NodeError>> + Send + 'a,
-    Out: Into<Command<S>> + 'static,
-{
-    type Out = Out;
-    fn call_fn(&'a self, dependency: &'a D, state: &'a S, ctx: &'a Ctx) -> Reply<'a, S> {
-        let future = self(dependency, state, ctx);
-        Box::pin(async move { future.await.map(Into::into) })
-    }
-}
-
-impl<D, S, F> Node<S> for With<D, F>
-where
-    D: Send + Sync + 'static,
-    S: State,
-    F: for<'a> WithFn<'a, D, S>,
-{
-    fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S> {
-        self.1.call_fn(&self.0, call.state, call.ctx)
-    }
-}
-
-impl<D, S, F> IntoNode<S, Dependent> for With<D, F>
-where
-    D: Send + Sync + 'static,
-    S: State,
-    F: for<'a> WithFn<'a, D, S>,
-{
-    fn commands(&self) -> bool {
-        TypeId::of::<<F as WithFn<'static, D, S>>::Out>() == TypeId::of::<Command<S>>()
-    }
-    fn into_node(self) -> Arc<dyn Node<S>> {
-        Arc::new(self)
-    }
-}
-
-/// `async fn(&D, P, &S, &Ctx) -> …`, run once per send.
-pub trait WithEachFn<'a, D, P, S: State>: Send + Sync + 'static {
-    /// What it returns when all went well.
-    type Out: Into<Command<S>> + 'static;
-    /// Calls it.
-    fn call_fn(&'a self, dependency: &'a D, payload: P, state: &'a S, ctx: &'a Ctx)
-    -> Reply<'a, S>;
-}
-
-impl<'a, D: 'a, P, S: State, F, Fut, Out> WithEachFn<'a, D, P, S> for F
-where
-    F: Fn(&'a D, P, &'a S, &'a Ctx) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Out, NodeError>> + Send + 'a,
-    Out: Into<Command<S>> + 'static,
-{
-    type Out = Out;
-    fn call_fn(
-        &'a self,
-        dependency: &'a D,
-        payload: P,
-        state: &'a S,
-        ctx: &'a Ctx,
-    ) -> Reply<'a, S> {
-        let future = self(dependency, payload, state, ctx);
-        Box::pin(async move { future.await.map(Into::into) })
-    }
-}
-
-struct WithEach<D, P, F>(With<D, F>, PhantomData<fn(P)>);
-
-impl<D, P, S, F> Node<S> for WithEach<D, P, F>
-where
-    D: Send + Sync + 'static,
-    P: DeserializeOwned + Send + 'static,
-    S: State,
-    F: for<'a> WithEachFn<'a, D, P, S>,
-{
-    fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S> {
-        let With(dependency, function) = &self.0;
-        match call.payload() {
-            Ok(payload) => function.call_fn(dependency, payload, call.state, call.ctx),
-            Err(e) => Box::pin(std::future::ready(Err(e))),
-        }
-    }
-}
-
-impl<D, P, S, F> IntoEach<P, S, Dependent> for With<D, F>
-where
-    D: Send + Sync + 'static,
-    P: DeserializeOwned + Send + 'static,
-    S: State,
-    F: for<'a> WithEachFn<'a, D, P, S>,
-{
-    fn commands(&self) -> bool {
-        TypeId::of::<<F as WithEachFn<'static, D, P, S>>::Out>() == TypeId::of::<Command<S>>()
-    }
-    fn into_node(self) -> Arc<dyn Node<S>> {
-        Arc::new(WithEach(self, PhantomData))
-    }
 }
