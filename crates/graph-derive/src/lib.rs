@@ -127,10 +127,10 @@ fn state_impl(
                 }
                 ::core::result::Result::Ok(update)
             }
-            fn note(update: &#update) -> ::core::result::Result<#p::Map<::std::string::String, #p::Value>, ::paraph_graph::Error> {
-                let mut map = #p::Map::new();
-                #(#p::note(&mut map, &Self::CHANNELS[#index], update.#name.as_ref())?;)*
-                ::core::result::Result::Ok(map)
+            fn note(update: &#update) -> ::core::result::Result<::std::string::String, ::paraph_graph::Error> {
+                let mut text = ::std::vec::Vec::new();
+                #(#p::note(&mut text, &Self::CHANNELS[#index], update.#name.as_ref())?;)*
+                #p::told(text)
             }
             fn update_to_text(update: &#update) -> ::core::result::Result<::std::string::String, ::paraph_graph::Error> {
                 let mut text = ::std::vec::Vec::new();

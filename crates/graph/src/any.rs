@@ -176,7 +176,7 @@ pub trait AnyGraph: Send + Sync + 'static {
         at: CheckpointId,
     ) -> BoxFuture<'a, Result<CheckpointId, Error>>;
 
-    /// The subgraph that a node is.
+    /// The same graph as subgraphs are looked at.
     #[doc(hidden)]
     fn parts(&self) -> Arc<dyn AnyGraphParts>;
 }

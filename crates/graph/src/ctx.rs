@@ -5,7 +5,7 @@ use crate::{
     checkpoint::{Note, NoteKind},
     control::Halt,
     error::Kind,
-    event::{EventData, MessageEvent, MessagePhase, Mode, to_value},
+    event::{EventData, MessageEvent, MessagePhase, Mode},
     ids::{Birth, RunId, TaskId},
     memory::Memory,
     run::{Failed, Interrupt},
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use std::{
     future::Future,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicU32, AtomicU64, Ordering},
     },
 };
@@ -279,7 +279,7 @@ impl Ctx {
             .note(vec![note], Vec::new(), true)
             .await?;
         lock(&self.session.memos).insert(key, json);
-        self.beat();
+        self.heartbeat();
         drop(inside);
         if self.halt.is_cancelled() {
             return Err(NodeError::halted());
@@ -304,7 +304,7 @@ impl Ctx {
     pub async fn emit(&self, progress: impl Serialize) -> Result<(), NodeError> {
         self.shows_life()?;
         if self.session.journal.wants(Mode::Custom) {
-            let data = to_value(progress).map_err(|e| NodeError::msg(e.to_string()))?;
+            let data = serde_json::to_value(progress)?;
             let node = self.node.clone();
             self.tell(EventData::Custom { node, data }).await;
         }
@@ -324,7 +324,7 @@ impl Ctx {
     ) -> Result<(), NodeError> {
         self.shows_life()?;
         if self.session.journal.wants(Mode::Messages) {
-            let payload = to_value(payload).map_err(|e| NodeError::msg(e.to_string()))?;
+            let payload = serde_json::to_value(payload)?;
             self.tell(EventData::Message(MessageEvent {
                 node: self.node.clone(),
                 id: id.to_owned(),
@@ -337,15 +337,9 @@ impl Ctx {
         Ok(())
     }
 
-    /// A sign of life, of this task and of those in which its graph runs.
-    fn beat(&self) {
-        self.pulse.beat();
-        self.session.beat();
-    }
-
     /// A sign of life; and a place to end, for a node that never waits for anything else.
     fn shows_life(&self) -> Result<(), NodeError> {
-        self.beat();
+        self.heartbeat();
         if self.halt.is_cancelled() && self.inside.is_idle() {
             return Err(NodeError::halted());
         }
@@ -357,9 +351,10 @@ impl Ctx {
         self.session.journal.tell(vec![event]).await;
     }
 
-    /// Shows a sign of life, for nodes with an idle timeout.
+    /// Shows a sign of life, for idle timeouts: of this task, and of those in which its graph runs.
     pub fn heartbeat(&self) {
-        self.beat();
+        self.pulse.beat();
+        self.session.beat();
     }
 
     /// `name`, then `name#1`, `name#2`, … for each further use within this execution.
@@ -424,16 +419,26 @@ pub(crate) async fn halted(ctx: &Ctx) {
     ctx.inside.idle().await;
 }
 
-/// Signs of life.
-#[derive(Clone, Default)]
-pub(crate) struct Pulse(Arc<AtomicU64>);
+/// Signs of life: the task's own, and those of subgraphs that it runs.
+#[derive(Default)]
+pub(crate) struct Pulse {
+    own: AtomicU64,
+    /// Made when the first subgraph begins, since most tasks run none.
+    below: OnceLock<Arc<AtomicU64>>,
+}
 
 impl Pulse {
     pub(crate) fn beat(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.own.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        let below = self.below.get().map_or(0, |b| b.load(Ordering::Relaxed));
+        self.own.load(Ordering::Relaxed).wrapping_add(below)
+    }
+
+    /// Where a subgraph shows signs of life.
+    pub(crate) fn of_subgraphs(&self) -> Arc<AtomicU64> {
+        self.below.get_or_init(Arc::default).clone()
     }
 }

@@ -168,7 +168,9 @@ impl Drawing {
     #[must_use]
     pub fn dot(&self, xray: bool) -> String {
         let mut text = format!("digraph \"{}\" {{\n", dot_text(&self.name));
-        text.push_str("    compound=true;\n    node [shape=box, style=rounded];\n");
+        text.push_str("    compound=true; fontname=\"sans-serif\";\n");
+        text.push_str("    node [shape=box, style=rounded, fontname=\"sans-serif\"];\n");
+        text.push_str("    edge [fontname=\"sans-serif\"];\n");
         self.dot_part(&mut text, "", 1, xray);
         text.push_str("}\n");
         text
@@ -181,14 +183,15 @@ impl Drawing {
             match &node.inside {
                 Some(inside) if xray => {
                     let _ = writeln!(text, "{pad}subgraph \"cluster_{id}\" {{");
-                    let _ = writeln!(text, "{pad}    label=\"{label}\";");
-                    // Edges of the outer graph end at this point of the cluster.
-                    let _ = writeln!(text, "{pad}    {id} [shape=point, style=invis];");
+                    let _ = writeln!(text, "{pad}    label=\"{label}\"; style=rounded;");
                     inside.dot_part(text, &format!("{id}_"), depth + 1, xray);
                     let _ = writeln!(text, "{pad}}}");
                 }
                 Some(_) => {
                     let _ = writeln!(text, "{pad}{id} [label=\"{label}\", peripheries=2];");
+                }
+                None if node.name == START || node.name == END => {
+                    let _ = writeln!(text, "{pad}{id} [label=\"{label}\", shape=oval];");
                 }
                 None => {
                     let _ = writeln!(text, "{pad}{id} [label=\"{label}\"];");
@@ -203,20 +206,26 @@ impl Drawing {
                 EdgeKind::OnError => "style=dotted, label=\"error\"",
             };
             let (from, to) = (self.place(&edge.from), self.place(&edge.to));
-            // Between open subgraphs an edge is drawn to their borders.
-            let border = |end: &str, i: usize| {
-                let open = xray && self.nodes.get(i).is_some_and(|n| n.inside.is_some());
-                open.then(|| format!("{end}=\"cluster_{prefix}n{i}\""))
-            };
-            let style = (!style.is_empty()).then(|| style.to_owned());
-            let all = [border("ltail", from), border("lhead", to), style];
-            let all: Vec<_> = all.into_iter().flatten().collect();
-            let list = if all.is_empty() {
+            let opened = |i: usize| self.nodes.get(i)?.inside.as_deref().filter(|_| xray);
+            let mut attributes = Vec::new();
+            // An open subgraph is left at its end and entered at its start; what is drawn stops at its border.
+            let (mut tail, mut head) = (format!("{prefix}n{from}"), format!("{prefix}n{to}"));
+            if let Some(inside) = opened(from) {
+                attributes.push(format!("ltail=\"cluster_{tail}\""));
+                let end = inside.nodes.iter().rposition(|n| n.name == END);
+                tail = format!("{tail}_n{}", end.unwrap_or(0));
+            }
+            if opened(to).is_some() {
+                attributes.push(format!("lhead=\"cluster_{head}\""));
+                head.push_str("_n0");
+            }
+            attributes.extend((!style.is_empty()).then(|| style.to_owned()));
+            let list = if attributes.is_empty() {
                 String::new()
             } else {
-                format!(" [{}]", all.join(", "))
+                format!(" [{}]", attributes.join(", "))
             };
-            let _ = writeln!(text, "{pad}{prefix}n{from} -> {prefix}n{to}{list};");
+            let _ = writeln!(text, "{pad}{tail} -> {head}{list};");
         }
     }
 

@@ -1,25 +1,28 @@
 //! The one driver: asks the machine what is due, runs it, closes the superstep, and so on.
 //!
-//! Called for the graph itself by `thread.rs`, for subgraphs by `subgraph.rs`. What a run shows of
-//! itself, it shows through the session's journal, after it is saved.
+//! Called for the graph itself by `start.rs`, for subgraphs by `subgraph.rs`. What a run shows of
+//! itself, it shows through the session's journal, after it is saved. How a task ended is noted in
+//! `settle.rs`.
+
+mod settle;
+
+pub(crate) use settle::note_open;
 
 use crate::{
-    Error, Name, NodeError, State, StoppedBy,
+    Error, Name, State, StoppedBy,
     attempt::{Assignment, Settled, attempt},
     checkpoint::{Note, NoteKind, Source},
     control::Halt,
-    error::{Kind, TimedOut},
-    event::{Event, EventData, Mode, UpdateView},
+    event::{EventData, Mode},
     graph::Shape,
-    ids::TaskId,
     live::Live,
     options::RunOptions,
-    run::{Failed, Status},
+    run::Status,
     session::Session,
-    wire::{Failure, FailureKind},
+    wire::FailureKind,
 };
 use futures::future::BoxFuture;
-use serde_json::Value;
+use settle::{settle, tell_finished};
 use std::{
     sync::{Arc, atomic::Ordering},
     task::Poll,
@@ -253,12 +256,12 @@ async fn parallel<S: State>(
             }
         }
         if step.failed.is_some() {
-            // Siblings inside `ctx.step` finish and save it, the others end now.
+            // Whoever is inside `ctx.step` may finish and save that step first.
             halt.cancel();
         }
     }
-    if matches!(step.failed, Some(Error::StepTimeout { .. })) {
-        note_timeouts(live, session, step).await?;
+    if let Some(late @ Error::StepTimeout { .. }) = &step.failed {
+        note_open(live, session, FailureKind::Timeout, late.to_string()).await?;
     }
     Ok(())
 }
@@ -360,236 +363,4 @@ fn assign<S: State>(live: &Live<S>, session: &Session, i: usize) -> Assignment {
         failed: task.failed.clone().map(Arc::new),
         tried: live.tried[i],
     }
-}
-
-/// Notes how one of several tasks ended, or one that did not finish. `true` if a handler is to run in its place.
-async fn settle<S: State>(
-    live: &mut Live<S>,
-    shape: &Shape<S>,
-    session: &Session,
-    (i, settled): (usize, Settled<S>),
-    step: &mut Step,
-) -> Result<bool, Error> {
-    let attempts = settled.attempts;
-    let error = match settled.result {
-        Ok(command) => {
-            finished(live, shape, session, i, (command, settled.cached)).await?;
-            return Ok(false);
-        }
-        Err(NodeError(kind)) => match kind {
-            Kind::Interrupt(asked) => {
-                waits(live, shape, session, i, asked).await?;
-                return Ok(false);
-            }
-            Kind::Halted => {
-                step.halted = true;
-                return Ok(false);
-            }
-            Kind::Stopped(why) => {
-                step.stopped = Some(why);
-                return Ok(false);
-            }
-            Kind::Failed(error) => error,
-        },
-    };
-    let kind = if error.is::<TimedOut>() {
-        FailureKind::Timeout
-    } else {
-        FailureKind::Error
-    };
-    let node = live.run.tasks[i].node;
-    let own = error
-        .downcast_ref::<Error>()
-        .is_some_and(Error::ends_the_run);
-    let handler = shape.topology.nodes[node].handler.filter(|_| !own);
-    let failure = Failure {
-        kind,
-        message: error.to_string(),
-        attempts,
-        handler: handler.map(|h| shape.topology.name(h).to_string()),
-    };
-    note_failure(live, shape, session, i, &failure).await?;
-    if let Some(handler) = handler {
-        let failed = Failed {
-            node: shape.topology.name(node),
-            message: failure.message,
-            attempts,
-        };
-        live.hand_over(i, handler, failed);
-        live.tried[i] = Default::default();
-        return Ok(true);
-    }
-    let leaf = shape.leaf[node];
-    step.failed.get_or_insert(match error.downcast::<Error>() {
-        // The error of a subgraph says by itself which node it was.
-        Ok(error) if !leaf || error.ends_the_run() => *error,
-        Ok(error) => Error::Node {
-            node: shape.topology.name(node),
-            source: error,
-        },
-        Err(source) => Error::Node {
-            node: shape.topology.name(node),
-            source,
-        },
-    });
-    Ok(false)
-}
-
-async fn finished<S: State>(
-    live: &mut Live<S>,
-    shape: &Shape<S>,
-    session: &Session,
-    i: usize,
-    (command, cached): (crate::Command<S>, bool),
-) -> Result<(), Error> {
-    let heard = session.journal.is_heard();
-    if heard {
-        tell_finished(live, shape, session, i, (&command, cached))?;
-    }
-    let task = &live.run.tasks[i];
-    if session.journal.store.is_some() {
-        let note = Live::done_note(session, task.birth, &command)?;
-        let told = std::mem::take(&mut live.untold);
-        session.journal.note(vec![note], told, false).await?;
-    } else if heard {
-        session.journal.tell(live.untold.drain(..)).await;
-    }
-    live.run.tasks[i].status = Status::Done;
-    live.done[i] = Some(command);
-    Ok(())
-}
-
-/// Adds what is to be told of a finished task.
-fn tell_finished<S: State>(
-    live: &mut Live<S>,
-    shape: &Shape<S>,
-    session: &Session,
-    i: usize,
-    (command, cached): (&crate::Command<S>, bool),
-) -> Result<(), Error> {
-    let (node, birth) = (live.run.tasks[i].node, live.run.tasks[i].birth);
-    if session.journal.wants(Mode::Updates) && !shape.hidden.contains(&node) {
-        let update = EventData::Update {
-            node: shape.topology.name(node),
-            update: UpdateView::new::<S>(&command.update)?,
-        };
-        let mut event = session.event(Some(birth), update);
-        event.cached = cached;
-        live.untold.push(event);
-    }
-    if session.journal.wants(Mode::Tasks) {
-        let result = S::update_to_json(&command.update)?;
-        let end = task_end(shape.topology.name(node), Some(result), None);
-        live.untold.push(session.event(Some(birth), end));
-    }
-    Ok(())
-}
-
-async fn waits<S: State>(
-    live: &mut Live<S>,
-    shape: &Shape<S>,
-    session: &Session,
-    i: usize,
-    asked: Vec<crate::Interrupt>,
-) -> Result<(), Error> {
-    let task = &live.run.tasks[i];
-    let ids: Vec<&str> = asked.iter().map(|q| q.id.as_str()).collect();
-    let note = Note {
-        task: session.task(task.birth),
-        kind: NoteKind::Question,
-        // Each set of questions is a note of its own, so that what was asked stays on record.
-        key: ids.join(","),
-        json: serde_json::to_string(&asked).map_err(Error::store)?,
-    };
-    let mut told = Vec::new();
-    if session.journal.is_heard() {
-        let event = |data| session.event(Some(task.birth), data);
-        if session.is_root() {
-            told.extend(asked.iter().map(|q| event(EventData::Interrupt(q.clone()))));
-        }
-        if session.journal.wants(Mode::Tasks) {
-            let mut end = task_end(shape.topology.name(task.node), None, None);
-            if let EventData::TaskEnd { interrupts, .. } = &mut end {
-                interrupts.clone_from(&asked);
-            }
-            told.push(event(end));
-        }
-    }
-    session.journal.note(vec![note], told, true).await?;
-    live.run.tasks[i].status = Status::Waiting(asked);
-    Ok(())
-}
-
-fn task_end(node: Name, result: Option<Value>, error: Option<String>) -> EventData {
-    EventData::TaskEnd {
-        node,
-        result,
-        error,
-        interrupts: Vec::new(),
-    }
-}
-
-async fn note_failure<S: State>(
-    live: &Live<S>,
-    shape: &Shape<S>,
-    session: &Session,
-    i: usize,
-    failure: &Failure,
-) -> Result<(), Error> {
-    let task = &live.run.tasks[i];
-    let mut told: Vec<Event> = Vec::new();
-    if session.journal.wants(Mode::Tasks) {
-        let end = task_end(
-            shape.topology.name(task.node),
-            None,
-            Some(failure.message.clone()),
-        );
-        told.push(session.event(Some(task.birth), end));
-    }
-    let mut notes = Vec::new();
-    if session.journal.store.is_some() {
-        notes.push(failure.note(session.task(task.birth))?);
-    }
-    session.journal.note(notes, told, true).await
-}
-
-async fn note_timeouts<S: State>(
-    live: &Live<S>,
-    session: &Session,
-    step: &Step,
-) -> Result<(), Error> {
-    let message = step
-        .failed
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    note_open(live, session, FailureKind::Timeout, message).await
-}
-
-/// Records for each task that is still due why it did not finish.
-pub(crate) async fn note_open<S: State>(
-    live: &Live<S>,
-    session: &Session,
-    kind: FailureKind,
-    message: String,
-) -> Result<(), Error> {
-    if session.journal.store.is_none() {
-        return Ok(());
-    }
-    let failure = Failure {
-        kind,
-        message,
-        attempts: 0,
-        handler: None,
-    };
-    let open: Vec<TaskId> = live
-        .run
-        .due()
-        .map(|i| session.task(live.run.tasks[i].birth))
-        .collect();
-    let notes = open
-        .into_iter()
-        .map(|task| failure.note(task))
-        .collect::<Result<Vec<_>, _>>()?;
-    session.journal.note(notes, Vec::new(), true).await
 }

@@ -3,7 +3,6 @@
 use crate::{
     Name, State,
     checkpoint::{Scope, Source},
-    error::BoxError,
     ids::{Birth, CheckpointId, RunId, TaskId},
     run::Interrupt,
 };
@@ -318,9 +317,4 @@ impl Serialize for Event {
         }
         .serialize(serializer)
     }
-}
-
-/// For values that go into an event.
-pub(crate) fn to_value(value: impl Serialize) -> Result<Value, BoxError> {
-    serde_json::to_value(value).map_err(Into::into)
 }

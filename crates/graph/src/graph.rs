@@ -51,7 +51,7 @@ impl<T: Into<Name>> From<Vec<T>> for Names {
 }
 
 pub(crate) type Branch<S> = Box<dyn Fn(&S) -> Goto + Send + Sync>;
-/// A hash of what a node reads.
+/// What a node reads, as bytes to be hashed.
 pub(crate) type CacheKey<S> = Box<dyn Fn(&S) -> Result<Vec<u8>, Error> + Send + Sync>;
 /// Reads a run's context from JSON.
 pub(crate) type ReadContext =

@@ -9,8 +9,9 @@ use crate::{
     control::CancelReason,
     event::{Event, Mode, Modes},
     ids::CheckpointId,
+    session::lock,
 };
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 /// When a superstep is saved.
@@ -106,7 +107,7 @@ impl Journal {
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.place)
     }
 
     pub(crate) fn head(&self) -> Option<CheckpointId> {

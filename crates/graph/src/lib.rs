@@ -1,31 +1,46 @@
-//! Runs a typed state graph step by step: saves after each step, pauses on a question, tells what
-//! happened.
+//! A graph engine with durable steps: async functions over one typed state, checkpointed after every
+//! superstep.
 //!
-//! A graph is async functions over one typed state. All nodes that are due run at the same time,
-//! their updates are merged in the order of declaration, the superstep is saved, and the edges say
-//! what is due next.
+//! A run goes from superstep to superstep. Whatever is due runs at once; what it wrote is folded into the
+//! state in the order in which the nodes were declared, and saved; then the routes say what is due. So a
+//! run can stop anywhere (on a question to a person, at a breakpoint, by a crash) and go on in another
+//! process.
 //!
 //! ```
 //! use paraph_graph::*;
-//! #[derive(State, Clone, Default)]
-//! struct Greeting { name: String, text: String }
 //!
-//! async fn greet(state: &Greeting, _: &Ctx) -> Result<Update<Greeting>> {
-//!     Ok(Greeting::update().text(format!("Hello, {}!", state.name)))
+//! #[derive(State, Clone, Default)]
+//! struct Countdown { left: u32, #[reduce(append)] said: Vec<String> }
+//!
+//! async fn tick(count: &Countdown, _: &Ctx) -> Result<Update<Countdown>> {
+//!     Ok(Countdown::update().said([count.left.to_string()]).left(count.left - 1))
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<()> {
-//! let graph = Graph::<Greeting>::new("hello").node("greet", greet).start("greet").end("greet").build()?;
-//! assert_eq!(graph.invoke(Greeting::update().name("Ada")).await?.text, "Hello, Ada!");
+//! let graph = Graph::<Countdown>::new("countdown")
+//!     .node("tick", tick)
+//!     .start("tick")
+//!     .branch("tick", |count| if count.left > 0 { "tick" } else { END }, ["tick", END])
+//!     .build()?;
+//! assert_eq!(graph.invoke(Countdown::update().left(3)).await?.said, ["3", "2", "1"]);
 //! # Ok(()) }
 //! ```
 //!
-//! # Layout
-//! What users write: [`State`] and reducers, nodes and [`Command`], [`Builder`] and [`Graph`],
-//! [`Thread`] and [`Start`]. What runs it: the pure step machine (`run`), one driver (`drive`), a run
-//! in memory (`live`), one task under its policy (`attempt`), saving and telling (`journal`). What
-//! stores implement: [`Checkpoints`] and [`Memory`]. This crate knows no model, no tool, no HTTP and
-//! no SQL.
+//! Read the [guide](docs::guide) first: every feature by a compiled example. If you come from LangGraph,
+//! [these](docs::differences) are the differences.
+//!
+//! # Where to look
+//! - To write graphs: [`State`] and its reducers ([`reduce`]), [`Graph`] and its [`Builder`], [`Command`],
+//!   [`Each`], [`Policy`]; in nodes [`Ctx`].
+//! - To run them: [`Thread`], [`Start`], [`Stream`] with its [`Event`]s, [`Outcome`], [`Control`].
+//! - To look back: [`Snapshot`], [`HistoryQuery`], [`Thread::fork`].
+//! - To serve them without their types: [`AnyGraph`].
+//! - To keep them elsewhere: [`Checkpoints`], [`Memory`], and the rules in [`conformance`] that every
+//!   store must pass; [`MemoryStore`] is one in this process.
+//!
+//! This crate knows no model, no tool, no HTTP and no SQL. For who works on it: the pure step machine is
+//! `run`, the one driver `drive`, a run in memory `live`, one task under its policy `attempt`, saving and
+//! telling `journal`.
 
 mod any;
 mod attempt;
@@ -93,7 +108,7 @@ pub use snapshot::{ChildView, Snapshot, TaskError, TaskView};
 pub use start::Start;
 pub use state::{Change, Channel, IntoChange, List, Patch, PatchKind, Rejected, State, reduce};
 pub use stream::{Outcome, StoppedBy, Stream};
-pub use subgraph::{Mapped, Shared, SharedGoto};
+pub use subgraph::{Mapped, Shared};
 pub use thread::Thread;
 pub use wire::FailureKind;
 

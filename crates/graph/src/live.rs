@@ -99,11 +99,10 @@ impl<S: State> Live<S> {
         self.run.clear();
         self.passed_breakpoint = false;
         let Command { update, goto, .. } = command;
+        self.apply(shape, update)?;
         if goto.is_empty() {
-            self.apply(shape, update)?;
             self.enter(shape)?;
         } else {
-            self.apply(shape, update)?;
             self.jump(shape, goto)?;
         }
         self.open(shape, session, Source::Input).await

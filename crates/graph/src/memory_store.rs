@@ -9,12 +9,13 @@ use crate::{
         Checkpoints, Entry, HistoryQuery, Lease, Loaded, Note, NoteKind, Piece, Put, Scope, Store,
     },
     ids::{CheckpointId, RunId, TaskId},
+    session::lock,
     state::PatchKind,
 };
 use futures::future::BoxFuture;
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// Keeps everything until it is dropped. Clones of the `Arc` share it.
@@ -98,11 +99,6 @@ impl Drop for Link {
             });
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing in here panics half-way through a change.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl MemoryStore {

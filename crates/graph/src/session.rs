@@ -5,7 +5,6 @@ use crate::{
     checkpoint::{Scope, Store},
     clock::Clock,
     control::{Control, Halt},
-    ctx::Pulse,
     event::{Event, EventData},
     ids::{Birth, RunId, TaskId},
     journal::{Events, Journal, Work},
@@ -18,7 +17,7 @@ use std::{
     collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
 };
 use tokio::sync::Semaphore;
@@ -71,7 +70,7 @@ pub(crate) struct Session {
     /// The names of the nodes that lead here, with `|` between them; empty for the graph itself.
     pub(crate) path: String,
     /// In a subgraph: the task that it runs in, to which its life is a sign of life.
-    pub(crate) up: Option<(Pulse, Arc<Session>)>,
+    pub(crate) up: Option<(Arc<AtomicU64>, Arc<Session>)>,
     /// Ends the tasks of this session, and those below.
     pub(crate) halt: Halt,
     pub(crate) superstep: AtomicI64,
@@ -116,7 +115,7 @@ impl Session {
     /// A sign of life of the tasks in which this graph runs.
     pub(crate) fn beat(&self) {
         if let Some((pulse, up)) = &self.up {
-            pulse.beat();
+            pulse.fetch_add(1, Ordering::Relaxed);
             up.beat();
         }
     }

@@ -1,9 +1,14 @@
 //! A run to be: what to begin with, how to run it, and the future that does.
+//!
+//! Made by `graph.rs`, `thread.rs` and `any.rs`. It takes the lease, brings the thread to where the run
+//! begins (`resume.rs`, where it goes on), hands it to the driver, and says how that came to rest.
+
+mod resume;
 
 use crate::{
     CheckpointId, Command, Control, Durability, Error, Graph, Mode, Name, Outcome, RunId,
     RunOptions, State, StoppedBy, Stream,
-    checkpoint::{Lease, Loaded, Note, NoteKind, Scope, Source, Store},
+    checkpoint::{Lease, Loaded, Scope, Store},
     control::{CancelReason, Ending},
     drive::{End, drive, note_open},
     event::Modes,
@@ -19,7 +24,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::{
     any::Any,
-    collections::{BTreeMap, HashMap},
     future::IntoFuture,
     sync::{Arc, Mutex},
     time::Duration,
@@ -294,15 +298,10 @@ impl<S: State> Start<S> {
         };
         let older = older(session, at).await?;
         match std::mem::replace(&mut self.ask, Ask::Continue) {
-            Ask::Input(command) => {
+            Ask::Input(command) | Ask::Command(command) => {
                 let mut live = restore_at(shape, session, None, (head, older))?;
+                // Those were given to tasks that are dropped now.
                 lock(&session.run.answers).clear();
-                self.write_first(&mut live, shape)?;
-                live.input(shape, session, command).await?;
-                Ok(live)
-            }
-            Ask::Command(command) => {
-                let mut live = restore_at(shape, session, None, (head, older))?;
                 self.write_first(&mut live, shape)?;
                 live.input(shape, session, command).await?;
                 Ok(live)
@@ -326,66 +325,6 @@ impl<S: State> Start<S> {
         };
         live.keep_finished(shape);
         live.apply(shape, update)
-    }
-
-    async fn resume(
-        &mut self,
-        shape: &Shape<S>,
-        session: &Session,
-        (head, older): (Option<Loaded>, Option<Loaded>),
-        given: Vec<(String, Value)>,
-    ) -> Result<Live<S>, Error> {
-        let nothing = || Error::NothingToResume(session.scope().thread.to_string());
-        let notes = head.as_ref().ok_or_else(nothing)?.notes.clone();
-        let branching = older.is_some();
-        let asked = older.as_ref().map(|l| questions(&l.notes)).transpose()?;
-        let mut live = restore_at(shape, session, None, (head, older))?;
-        if live.run.is_over() {
-            return Err(nothing());
-        }
-        if !branching {
-            let answers = answer(&mut live, session, given)?;
-            self.continue_with(&mut live, shape, session, (notes, answers))
-                .await?;
-            return Ok(live);
-        }
-        let id = session.journal.next_id();
-        let old: Vec<_> = live.run.tasks.iter().map(|t| t.birth).collect();
-        live.run.renew(id.uuid());
-        live.reset_tasks();
-        let answers = carry_over(&live, session, &old, asked.unwrap_or_default(), given)?;
-        if let Some(update) = self.update.take() {
-            live.apply(shape, update)?;
-        }
-        live.run.superstep += 1;
-        live.save(shape, session, (id, Source::Fork), answers)
-            .await?;
-        Ok(live)
-    }
-
-    async fn continue_with(
-        &mut self,
-        live: &mut Live<S>,
-        shape: &Shape<S>,
-        session: &Session,
-        (mut notes, answers): (Vec<Note>, Vec<Note>),
-    ) -> Result<(), Error> {
-        let Some(update) = self.update.take() else {
-            if answers.is_empty() {
-                return Ok(());
-            }
-            return session.journal.note(answers, Vec::new(), true).await;
-        };
-        live.apply(shape, update)?;
-        notes.extend(answers);
-        live.run.superstep += 1;
-        live.save(
-            shape,
-            session,
-            (session.journal.next_id(), Source::Update),
-            notes,
-        )
-        .await
     }
 }
 
@@ -447,85 +386,6 @@ pub(crate) fn restore_at<S: State>(
         (None, Some(head)) => Live::restore(shape, session, base, head),
         (None, None) => Ok(base.map_or_else(|| Live::new(Arc::default()), Live::over)),
     }
-}
-
-/// Makes the answered tasks due; the notes that say so.
-fn answer<S: State>(
-    live: &mut Live<S>,
-    session: &Session,
-    given: Vec<(String, Value)>,
-) -> Result<Vec<Note>, Error> {
-    if given.is_empty() {
-        return Ok(Vec::new());
-    }
-    let open: Vec<String> = live.run.waiting().into_iter().map(|q| q.id).collect();
-    if open.is_empty() {
-        return Err(Error::NothingToResume(session.scope().thread.to_string()));
-    }
-    let mut answers = BTreeMap::new();
-    for (id, answer) in given {
-        if !open.contains(&id) || answers.insert(id.clone(), answer).is_some() {
-            return Err(Error::UnknownInterrupt(id));
-        }
-    }
-    let found = live.run.answer(|id| answers.contains_key(id));
-    let whose: HashMap<String, usize> = found.into_iter().collect();
-    let mut notes = Vec::new();
-    for (id, answer) in answers {
-        let Some(&i) = whose.get(&id) else { continue };
-        notes.push(answer_note(session, live.run.tasks[i].birth, &id, answer));
-    }
-    Ok(notes)
-}
-
-fn answer_note(session: &Session, birth: crate::ids::Birth, id: &str, answer: Value) -> Note {
-    let json = answer.to_string();
-    lock(&session.run.answers).insert(id.to_owned(), answer);
-    lock(&session.run.fresh).insert(id.to_owned());
-    Note {
-        task: session.task(birth),
-        kind: NoteKind::Answer,
-        key: id.to_owned(),
-        json,
-    }
-}
-
-/// All questions that stand in notes, answered or not.
-fn questions(notes: &[Note]) -> Result<Vec<crate::Interrupt>, Error> {
-    let mut all = Vec::new();
-    for note in notes.iter().filter(|n| n.kind == NoteKind::Question) {
-        let asked: Vec<crate::Interrupt> =
-            serde_json::from_str(&note.json).map_err(Error::store)?;
-        all.extend(asked);
-    }
-    Ok(all)
-}
-
-/// Answers to questions of an older checkpoint, for the tasks that ask them again on a new branch.
-fn carry_over<S: State>(
-    live: &Live<S>,
-    session: &Session,
-    old: &[crate::ids::Birth],
-    asked: Vec<crate::Interrupt>,
-    given: Vec<(String, Value)>,
-) -> Result<Vec<Note>, Error> {
-    let mut notes = Vec::new();
-    for (id, answer) in given {
-        let unknown = || Error::UnknownInterrupt(id.clone());
-        let question = asked.iter().find(|q| q.id == id).ok_or_else(unknown)?;
-        // A question asked inside a subgraph belongs to that subgraph's old branch: it is not found.
-        let owner = ["interrupt", "wait"].into_iter().find_map(|kind| {
-            let parts = [kind, &*question.node, &*question.key];
-            let was = old
-                .iter()
-                .position(|birth| session.key(*birth, &parts) == id)?;
-            let birth = live.run.tasks.get(was)?.birth;
-            Some((birth, session.key(birth, &parts)))
-        });
-        let (birth, renewed) = owner.ok_or_else(unknown)?;
-        notes.push(answer_note(session, birth, &renewed, answer));
-    }
-    Ok(notes)
 }
 
 async fn rest<S: State>(

@@ -87,9 +87,9 @@ pub trait State: Clone + Default + Send + Sync + 'static {
     /// [`Error::BadChannel`] naming the channel whose value does not fit.
     fn update_from_json(json: Value) -> Result<Self::Update, Error>;
 
-    /// An update for a note: nothing that must be kept is lost.
+    /// An update for a note, as JSON text: nothing that must be kept is lost.
     #[doc(hidden)]
-    fn note(update: &Self::Update) -> Result<Map<String, Value>, Error>;
+    fn note(update: &Self::Update) -> Result<String, Error>;
 
     /// An update as readers see it: the JSON text of an object keyed by channel, without markers.
     ///

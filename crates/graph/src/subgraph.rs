@@ -10,7 +10,7 @@ use crate::{
     drive::{End, drive, note_open},
     edit::Spot,
     error::Kind,
-    graph::Shape,
+    graph::{Branch, Shape},
     ids::TaskId,
     live::Live,
     node::{Call, Goto, Inner, IntoEach, IntoNode, Node, Reply},
@@ -23,8 +23,8 @@ use serde::de::DeserializeOwned;
 use std::{any::TypeId, marker::PhantomData, sync::Arc};
 
 impl<C: State> Graph<C> {
-    /// This graph as a node of another: `enter` makes its input from the parent's state, `leave` the
-    /// parent's update from its final state (or a `Command`: a jump in the parent).
+    /// Makes a node of this graph: `enter` gives it its input, from the parent's state; `leave` makes of
+    /// its final state what the parent writes, or a `Command` with which the parent goes elsewhere.
     pub fn mapped<P: State, I, O, R>(&self, enter: I, leave: O) -> Mapped<C, I, O>
     where
         I: Fn(&P) -> C::Update + Send + Sync + 'static,
@@ -39,7 +39,7 @@ impl<C: State> Graph<C> {
         }
     }
 
-    /// This graph as an `each` node of another: one run per send.
+    /// The same as an `each` node: every send runs the graph once, with its payload.
     pub fn mapped_each<W, P: State, I, O, R>(&self, enter: I, leave: O) -> Mapped<C, I, O>
     where
         I: Fn(W, &P) -> C::Update + Send + Sync + 'static,
@@ -54,19 +54,25 @@ impl<C: State> Graph<C> {
         }
     }
 
-    /// This graph as a node of another over the same state: it starts from the parent's state and
-    /// hands back exactly what it changed.
+    /// Makes a node of this graph whose parent has the same state. It begins with that state; its own
+    /// writes, and nothing else, become the parent's.
     #[must_use]
     pub fn shared(&self) -> Shared<C> {
-        Shared(self.clone())
+        Shared {
+            graph: self.clone(),
+            choose: None,
+        }
     }
 
     /// The same, and its final state decides where the parent goes on.
     pub fn shared_goto<G: Into<Goto>>(
         &self,
         choose: impl Fn(&C) -> G + Send + Sync + 'static,
-    ) -> SharedGoto<C> {
-        SharedGoto(self.clone(), Box::new(move |s| choose(s).into()))
+    ) -> Shared<C> {
+        Shared {
+            graph: self.clone(),
+            choose: Some(Box::new(move |s| choose(s).into())),
+        }
     }
 }
 
@@ -103,7 +109,7 @@ impl Ctx {
     }
 }
 
-/// A graph with the mapping that makes it a node of another.
+/// A graph as a node, from [`Graph::mapped`] or [`Graph::mapped_each`].
 pub struct Mapped<C: State, I, O> {
     graph: Graph<C>,
     enter: I,
@@ -112,8 +118,8 @@ pub struct Mapped<C: State, I, O> {
 }
 
 impl<C: State, I, O> Mapped<C, I, O> {
-    /// One state per thread instead of one per call: each call goes on from where the last one
-    /// ended. Needs a store; without one each call starts anew.
+    /// Lets the graph keep its state from call to call on one thread. Only a store can keep it: without
+    /// one each call begins anew.
     #[must_use]
     pub fn persistent(mut self) -> Self {
         self.persistent = true;
@@ -122,7 +128,7 @@ impl<C: State, I, O> Mapped<C, I, O> {
 }
 
 /// Marks the implementations for subgraphs.
-pub struct AsNode<R>(PhantomData<R>);
+pub struct Nested<R>(PhantomData<R>);
 
 struct Sub<C: State, E, O> {
     graph: Graph<C>,
@@ -159,7 +165,7 @@ where
     }
 }
 
-impl<S, C, I, O, R> IntoNode<S, AsNode<R>> for Mapped<C, I, O>
+impl<S, C, I, O, R> IntoNode<S, Nested<R>> for Mapped<C, I, O>
 where
     S: State,
     C: State,
@@ -181,7 +187,7 @@ where
     }
 }
 
-impl<W, S, C, I, O, R> IntoEach<W, S, AsNode<R>> for Mapped<C, I, O>
+impl<W, S, C, I, O, R> IntoEach<W, S, Nested<R>> for Mapped<C, I, O>
 where
     W: DeserializeOwned + Send + 'static,
     S: State,
@@ -204,70 +210,44 @@ where
     }
 }
 
-/// From [`Graph::shared`].
-pub struct Shared<S: State>(Graph<S>);
+/// A graph that runs over its parent's state, from [`Graph::shared`] or [`Graph::shared_goto`].
+pub struct Shared<S: State> {
+    graph: Graph<S>,
+    choose: Option<Branch<S>>,
+}
 
-/// From [`Graph::shared_goto`].
-pub struct SharedGoto<S: State>(Graph<S>, Box<dyn Fn(&S) -> Goto + Send + Sync>);
-
-/// Runs the graph over the parent's state; returns what it changed, and the state it ended in.
-async fn shared<S: State>(
-    graph: &Graph<S>,
-    call: &Call<'_, S>,
-) -> Result<(S::Update, Arc<S>), NodeError> {
-    let child = Child {
-        shape: &graph.0,
-        ctx: call.ctx,
-        label: &call.ctx.node,
-        persistent: false,
-    };
-    let base = Arc::new(call.state.clone());
-    let live = child
-        .run(Some(base), || Ok(S::Update::default()))
-        .await?
-        .live;
-    Ok((live.own, live.state))
+impl<S: State> Shared<S> {
+    /// Runs the graph over the parent's state: what it wrote, and where its final state leads.
+    async fn run(&self, call: &Call<'_, S>) -> Result<Command<S>, NodeError> {
+        let child = Child {
+            shape: &self.graph.0,
+            ctx: call.ctx,
+            label: &call.ctx.node,
+            persistent: false,
+        };
+        let base = Arc::new(call.state.clone());
+        let nothing = || Ok(S::Update::default());
+        let live = child.run(Some(base), nothing).await?.live;
+        let goto = self.choose.as_ref().map(|choose| choose(&live.state).0);
+        Ok(Command::update(live.own).and_goto_all(goto.unwrap_or_default()))
+    }
 }
 
 impl<S: State> Node<S> for Shared<S> {
     fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S> {
-        Box::pin(async move { Ok(Command::update(shared(&self.0, &call).await?.0)) })
+        Box::pin(async move { self.run(&call).await })
     }
     fn inner(&self) -> Option<Inner> {
-        Some(self.0.0.clone())
+        Some(self.graph.0.clone())
     }
     fn shares(&self) -> bool {
         true
     }
 }
 
-impl<S: State> IntoNode<S, AsNode<()>> for Shared<S> {
+impl<S: State> IntoNode<S, Nested<()>> for Shared<S> {
     fn commands(&self) -> bool {
-        false
-    }
-    fn into_node(self) -> Arc<dyn Node<S>> {
-        Arc::new(self)
-    }
-}
-
-impl<S: State> Node<S> for SharedGoto<S> {
-    fn call<'a>(&'a self, call: Call<'a, S>) -> Reply<'a, S> {
-        Box::pin(async move {
-            let (update, state) = shared(&self.0, &call).await?;
-            Ok(Command::update(update).and_goto_all((self.1)(&state).0))
-        })
-    }
-    fn inner(&self) -> Option<Inner> {
-        Some(self.0.0.clone())
-    }
-    fn shares(&self) -> bool {
-        true
-    }
-}
-
-impl<S: State> IntoNode<S, AsNode<()>> for SharedGoto<S> {
-    fn commands(&self) -> bool {
-        true
+        self.choose.is_some()
     }
     fn into_node(self) -> Arc<dyn Node<S>> {
         Arc::new(self)
@@ -340,7 +320,7 @@ impl<C: State> Child<'_, C> {
         let own = self.shape.memory.clone();
         Session {
             memory: own.or_else(|| up.memory.clone()),
-            up: Some((self.ctx.pulse.clone(), up.clone())),
+            up: Some((self.ctx.pulse.of_subgraphs(), up.clone())),
             ..Session::new(up.run.clone(), store, scope, path, self.ctx.halt.clone())
         }
     }

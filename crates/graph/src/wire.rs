@@ -5,19 +5,27 @@ use crate::{
     checkpoint::{Note, NoteKind},
     ids::{CheckpointId, TaskId},
     node::Target,
-    state::text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 use std::{sync::Arc, time::Duration};
 
 /// A finished task's command.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Done {
     update: Map<String, Value>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     goto: Vec<Goto>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
+    child: Option<(String, CheckpointId)>,
+}
+
+/// What there is of it besides the update.
+#[derive(Serialize)]
+struct Rest {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    goto: Vec<Goto>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     child: Option<(String, CheckpointId)>,
 }
 
@@ -78,16 +86,18 @@ pub(crate) fn write_command<S: State>(command: &Command<S>) -> Result<String, Er
             .timeout
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
     });
-    let done = Done {
-        update: S::note(&command.update)?,
+    let rest = Rest {
         goto: goto.collect(),
         child: command.child.clone(),
     };
-    let (json, nulls) = text::shallow(&done).map_err(Error::store)?;
-    let json = String::from_utf8(json).map_err(Error::store)?;
-    if nulls {
-        // What does not read back is said now, while the thread can still be read.
-        read_command::<S>(&json)?;
+    let rest = serde_json::to_string(&rest).map_err(Error::store)?;
+    // `{"update":…` and what else there is; the update is text already.
+    let mut json = format!("{{\"update\":{}", S::note(&command.update)?);
+    if rest.len() > "{}".len() {
+        json.push(',');
+        json.push_str(&rest[1..]);
+    } else {
+        json.push('}');
     }
     Ok(json)
 }

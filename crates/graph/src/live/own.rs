@@ -32,7 +32,7 @@ impl<S: State> Live<S> {
         saved.changes = changed
             .map(|(change, channel)| (channel.name.to_owned(), change.clone()))
             .collect();
-        saved.own = S::note(&self.own)?;
+        saved.own = serde_json::from_str(&S::note(&self.own)?).map_err(Error::store)?;
         // New items of a list are in the deltas of the checkpoints.
         let in_deltas = |name: &str| matches!(saved.changes.get(name), Some(Change::Appended(_)));
         saved.own.retain(|name, _| !in_deltas(name));

@@ -5,7 +5,7 @@
 use super::{Change, IntoChange, text};
 use crate::Error;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// One channel's name and rules, as declared on its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -458,34 +458,81 @@ pub fn read<T: DeserializeOwned>(channel: &'static str, value: Value) -> Result<
     })
 }
 
-/// Writes one channel's write for a note: replacements are marked, untracked channels left out.
-pub fn note<T: Serialize>(
-    map: &mut Map<String, Value>,
+/// Adds one channel's write to the text of a note: replacements are marked, untracked channels left
+/// out. What would not read back is an error now, while the thread can still be read.
+pub fn note<T: Serialize + DeserializeOwned>(
+    text: &mut Vec<u8>,
     channel: &Channel,
     write: Option<&Write<T>>,
 ) -> Result<(), Error> {
     let Some(write) = write.filter(|_| !channel.untracked) else {
         return Ok(());
     };
-    let json = |v: &T| serde_json::to_value(v).map_err(|source| bad(channel.name, source));
-    let value = match write {
-        Write::One(v) => match json(v)? {
-            // A value that looks like one of our markers is wrapped, so that it reads back as itself.
-            Value::Object(o) if o.contains_key(REPLACE) || o.contains_key(EACH) => {
-                json!({ EACH: [o] })
+    let wrong = |source| bad(channel.name, source);
+    let json = |value: &T| text::write::<T, T>(value).map_err(wrong);
+    begin(text, channel)?;
+    let (base, then) = match write {
+        Write::One(value) => {
+            let value = json(value)?;
+            if looks_marked(&value) {
+                mark(text, EACH, &[&value], true);
+            } else {
+                text.extend(value);
             }
-            plain => plain,
-        },
-        Write::Replace(v) => json!({ REPLACE: json(v)? }),
-        Write::Many { base, then } => {
-            let then = then.iter().map(json).collect::<Result<Vec<_>, _>>()?;
-            match base {
-                None => json!({ EACH: then }),
-                Some(base) => json!({ REPLACE: json(base)?, EACH: then }),
-            }
+            return Ok(());
         }
+        Write::Replace(value) => (Some(value), None),
+        Write::Many { base, then } => (base.as_ref(), Some(then)),
     };
-    map.insert(channel.name.to_owned(), value);
+    if let Some(base) = base {
+        mark(text, REPLACE, &[&json(base)?], false);
+    }
+    if let Some(then) = then {
+        let then = then.iter().map(json).collect::<Result<Vec<_>, _>>()?;
+        if base.is_some() {
+            text.pop();
+        }
+        let from = text.len();
+        mark(text, EACH, &then, true);
+        if base.is_some() {
+            text[from] = b',';
+        }
+    }
+    Ok(())
+}
+
+/// Whether a value holds one of our markers, or a text that looks like one. It is then wrapped, so that
+/// it reads back as itself.
+fn looks_marked(json: &[u8]) -> bool {
+    let has = |marker: &str| json.windows(marker.len()).any(|w| w == marker.as_bytes());
+    json.first() == Some(&b'{') && (has(REPLACE) || has(EACH))
+}
+
+/// Adds `{"marker":value}`, or `{"marker":[value,…]}`.
+fn mark<V: AsRef<[u8]>>(text: &mut Vec<u8>, marker: &str, values: &[V], list: bool) {
+    text.extend(b"{\"");
+    text.extend(marker.as_bytes());
+    text.extend(b"\":");
+    if list {
+        text.push(b'[');
+    }
+    for (i, value) in values.iter().enumerate() {
+        if i > 0 {
+            text.push(b',');
+        }
+        text.extend(value.as_ref());
+    }
+    if list {
+        text.push(b']');
+    }
+    text.push(b'}');
+}
+
+/// Begins a channel in the text of an object.
+fn begin(text: &mut Vec<u8>, channel: &Channel) -> Result<(), Error> {
+    text.push(if text.is_empty() { b'{' } else { b',' });
+    serde_json::to_writer(&mut *text, channel.name).map_err(|source| bad(channel.name, source))?;
+    text.push(b':');
     Ok(())
 }
 
@@ -498,9 +545,7 @@ pub fn tell<T: Serialize + Clone, C: IntoChange>(
 ) -> Result<(), Error> {
     let Some(write) = write else { return Ok(()) };
     let wrong = |source| bad(channel.name, source);
-    text.push(if text.is_empty() { b'{' } else { b',' });
-    serde_json::to_writer(&mut *text, channel.name).map_err(wrong)?;
-    text.push(b':');
+    begin(text, channel)?;
     let (base, then) = match write {
         Write::One(v) | Write::Replace(v) => {
             return serde_json::to_writer(text, v).map_err(wrong);
@@ -519,10 +564,10 @@ pub fn tell<T: Serialize + Clone, C: IntoChange>(
     serde_json::to_writer(text, &sum).map_err(wrong)
 }
 
-/// Ends the text of an update.
+/// Ends the text of an update or a note.
 pub fn told(mut text: Vec<u8>) -> Result<String, Error> {
     if text.is_empty() {
-        text.push(b'{');
+        return Ok("{}".to_owned());
     }
     text.push(b'}');
     String::from_utf8(text).map_err(Error::store)

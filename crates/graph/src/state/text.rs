@@ -4,6 +4,8 @@
 //! nested deeper than the reader goes, and numbers that JSON does not have (`NaN`, infinities), which
 //! are written as `null`.
 
+mod floats;
+
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{Error, Write};
@@ -16,7 +18,9 @@ pub(crate) fn write<T: Serialize + ?Sized, Back: DeserializeOwned>(
     value: &T,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let (json, nulls) = shallow(value)?;
-    if nulls {
+    // Most nulls are what they look like; reading all of it back for them would cost more than
+    // writing it did.
+    if nulls && floats::has_odd(value) {
         serde_json::from_slice::<Back>(&json)?;
     }
     Ok(json)
