@@ -14,6 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::{
     any::Any,
+    collections::HashSet,
     sync::{Arc, Mutex},
 };
 
@@ -288,9 +289,9 @@ impl<S: State> Builder<S> {
         output: Option<Vec<usize>>,
     ) -> Graph<S> {
         let count = self.nodes.len();
-        let is_handler = |i: usize| topology.nodes.iter().any(|n| n.handler == Some(i));
+        let handlers: HashSet<usize> = topology.nodes.iter().filter_map(|n| n.handler).collect();
         let mut policies: Vec<Policy> = (0..count)
-            .map(|i| match is_handler(i) {
+            .map(|i| match handlers.contains(&i) {
                 false => self.policy_for_all.clone(),
                 true => Policy {
                     cache: None,
