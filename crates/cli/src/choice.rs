@@ -1,7 +1,8 @@
 //! Which model runs, with which settings, and what it costs.
 
-use crate::config::{Config, micro_dollars};
+use crate::config::{Config, micro_dollars, read_text};
 use crate::failure::Failure;
+use crate::patience::{patiently, too_slow};
 use crate::suggest::closest;
 use paraph_agents::{AgentInfo, Rehearsal};
 use paraph_gateway::{Limits, Price};
@@ -10,6 +11,7 @@ use paraph_models::{
     providers,
 };
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +31,7 @@ pub(crate) fn choose(config: &Config, agent: &AgentInfo) -> Result<Choice, Failu
         ModelSpec::Rehearsal => Arc::new(Rehearsal),
         spec => {
             let settings = model_settings(config, default_of(config, agent, spec)?)?;
-            init_chat_model(spec, &settings).map_err(unusable)?
+            made(spec, settings)?
         }
     };
     let price = match &spec {
@@ -41,6 +43,17 @@ pub(crate) fn choose(config: &Config, agent: &AgentInfo) -> Result<Choice, Failu
         _ => config.price(model.name()),
     };
     Ok(Choice { model, price, note })
+}
+
+/// The model of a spec.
+pub(crate) fn made(spec: &ModelSpec, settings: Settings) -> Result<Arc<dyn ChatModel>, Failure> {
+    let ModelSpec::Scripted(path) = spec else {
+        return init_chat_model(spec, &settings).map_err(unusable);
+    };
+    let script = spec.clone();
+    patiently(path, move || init_chat_model(&script, &settings))
+        .ok_or_else(|| Failure::Usage(format!("script {}: {}", path.display(), too_slow())))?
+        .map_err(unusable)
 }
 
 fn unusable(error: paraph_models::Error) -> Failure {
@@ -172,7 +185,7 @@ fn ca_certificates(config: &Config) -> Result<Option<String>, Failure> {
     let Some(found) = config.get("ca_file")? else {
         return Ok(None);
     };
-    let text = std::fs::read_to_string(&found.text);
+    let text = read_text(Path::new(&found.text));
     text.map(Some)
         .map_err(|error| found.wrong("ca_file", format!("{}: {error}", found.text)))
 }

@@ -9,7 +9,7 @@ mod setting;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use environment::Environment;
+pub(crate) use environment::{Environment, read_text};
 pub(crate) use file::micro_dollars;
 pub(crate) use setting::{Kind, Setting, settings};
 

@@ -31,16 +31,21 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Failure::Usage(text) => {
-                crate::output::note(&format!("error: {text}"));
+                say(&text);
                 ExitCode::from(USAGE)
             }
             Failure::Broken(text) => {
-                crate::output::note(&format!("error: {text}"));
+                say(&text);
                 ExitCode::from(BROKEN)
             }
             Failure::ClosedPipe => ExitCode::from(FINISHED),
         }
     }
+}
+
+/// The text may quote a file or a server, and must not disturb the terminal.
+fn say(text: &str) {
+    crate::output::note(&crate::terminal::printable(&format!("error: {text}")));
 }
 
 impl From<std::io::Error> for Failure {

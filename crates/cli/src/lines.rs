@@ -1,6 +1,8 @@
 //! Events as JSON lines: one schema on standard output and in a trace file.
 
 use crate::failure::Failure;
+use crate::patience::patiently;
+use crate::terminal::printable_json;
 use paraph_agents::{AgentEvent, AgentEventData};
 use paraph_graph::RunId;
 use serde::Serialize;
@@ -23,13 +25,14 @@ struct Line<'a> {
 /// An event as one line of JSON, without the line break.
 pub(crate) fn line(event: &AgentEvent) -> Result<String, Failure> {
     let time = jiff::Timestamp::now();
-    Ok(serde_json::to_string(&Line {
+    let line = serde_json::to_string(&Line {
         seq: event.seq,
         time: format!("{time:.3}"),
         run_id: event.run_id,
         thread_id: &event.thread_id,
         data: &event.data,
-    })?)
+    })?;
+    Ok(printable_json(line))
 }
 
 /// A file that takes events. Only its owner may read it: events tell what customers asked.
@@ -49,7 +52,10 @@ impl TraceFile {
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(wrong)?;
+        let named = path.to_owned();
+        let file = patiently(path, move || options.open(named))
+            .unwrap_or_else(|| Err(std::io::Error::other("nobody reads from this pipe")))
+            .map_err(wrong)?;
         // The mode above is for a file that is new.
         #[cfg(unix)]
         if file.metadata().map_err(wrong)?.is_file() {

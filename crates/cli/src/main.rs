@@ -9,6 +9,7 @@
 //! - `choice`: which model runs, and what it costs.
 //! - `output`, `terminal`, `trace`, `lines`: standard output, what a terminal can show, the live trace
 //!   on standard error, and events as JSON lines.
+//! - `patience`: opening files that may keep a reader waiting.
 //! - `signals`, `logging`: interrupts, and the log of the libraries.
 //! - `failure`: what ends the program, with its exit code. `suggest`: "did you mean".
 
@@ -20,6 +21,7 @@ mod failure;
 mod lines;
 mod logging;
 mod output;
+mod patience;
 mod signals;
 mod suggest;
 mod terminal;

@@ -3,6 +3,7 @@
 //! `println!` would panic when a reader goes away; here that is [`Failure::ClosedPipe`].
 
 use crate::failure::Failure;
+use crate::terminal::printable_json;
 use serde::Serialize;
 use std::io::Write as _;
 
@@ -19,7 +20,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints a value as JSON, indented by two spaces.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print(&serde_json::to_string_pretty(value)?)
+    print(&printable_json(serde_json::to_string_pretty(value)?))
 }
 
 /// Says something on standard error. If nobody can read it, nobody is told.

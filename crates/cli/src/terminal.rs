@@ -78,9 +78,33 @@ pub(crate) fn printable_line(text: &str, most: usize) -> String {
     line
 }
 
+/// JSON text in which such characters are escaped: the same value, safe to show. Outside of strings JSON
+/// has none of them.
+pub(crate) fn printable_json(json: String) -> String {
+    let disturbs = |c: char| (c.is_control() && c != '\n') || is_invisible(c);
+    if !json.contains(disturbs) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 64);
+    for character in json.chars() {
+        match disturbs(character) {
+            true => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            false => out.push(character),
+        }
+    }
+    out
+}
+
+/// Marks that reorder or hide the text around them, and characters that show nothing at all: a text can
+/// say something else to its reader than to a model.
 fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(character, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -94,12 +118,28 @@ mod tests {
             ("\u{1b}[2Jgone", "\u{fffd}[2Jgone"),
             ("a\rb\u{7}", "a\u{fffd}b\u{fffd}"),
             ("\u{202e}txt.exe", "\u{fffd}txt.exe"),
+            ("\u{9b}2J\u{e0041}\u{ad}", "\u{fffd}2J\u{fffd}\u{fffd}"),
         ];
         for (text, expected) in table {
             assert_eq!(printable(text), expected);
         }
         assert_eq!(printable_line("a\nb\tc", 9), "a b c");
         assert_eq!(printable_line("abcdef", 3), "abc…");
+    }
+
+    #[test]
+    fn json_that_is_shown_keeps_its_value() {
+        let value = serde_json::json!({"a\u{9b}": ["\u{1b}[2J\n\u{202e}\u{7f}\u{e0041}é 日"]});
+        let shown = printable_json(serde_json::to_string_pretty(&value).unwrap());
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            value
+        );
+        assert!(
+            shown.contains(r#"\u001b[2J\n\u202e\u007f\udb40\udc41é 日"#),
+            "{shown}"
+        );
+        assert_eq!(printable(&shown), shown);
     }
 
     #[test]

@@ -226,7 +226,7 @@ fn answered(data: &AgentEventData) -> String {
         return String::new();
     };
     let mut text = format!("{ms} ms");
-    if input_tokens + output_tokens > 0 {
+    if *input_tokens > 0 || *output_tokens > 0 {
         let about = if *estimated { "about " } else { "" };
         text.push_str(&format!("  {about}{input_tokens}+{output_tokens} tokens"));
     }

@@ -88,7 +88,11 @@ impl Redactor {
                 break;
             }
             match is_invisible(character) {
-                true => brief.push_str(&format!("\\u{:04x}", u32::from(character))),
+                true => {
+                    for unit in character.encode_utf16(&mut [0; 2]) {
+                        brief.push_str(&format!("\\u{unit:04x}"));
+                    }
+                }
                 false => brief.push(character),
             }
         }
@@ -142,11 +146,13 @@ fn plain(key: &str) -> String {
         .collect()
 }
 
-/// Controls, and marks that reorder or hide the text around them.
+/// Controls, marks that reorder or hide the text around them, and characters that show nothing.
 fn is_invisible(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(character, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn regex(pattern: &str) -> Regex {

@@ -325,16 +325,22 @@ fn http_client(settings: &Settings) -> Result<Client, Error> {
     let direct = settings.proxies.no_proxy.as_deref();
     let direct = direct.and_then(NoProxy::from_string);
     if let Some(address) = &settings.proxies.http {
-        let proxy = Proxy::http(address).map_err(|_| bad_proxy("HTTP_PROXY"))?;
+        let proxy = proxy("HTTP_PROXY", address, Proxy::http)?;
         builder = builder.proxy(proxy.no_proxy(direct.clone()));
     }
     if let Some(address) = &settings.proxies.https {
-        let proxy = Proxy::https(address).map_err(|_| bad_proxy("HTTPS_PROXY"))?;
+        let proxy = proxy("HTTPS_PROXY", address, Proxy::https)?;
         builder = builder.proxy(proxy.no_proxy(direct));
     }
     if let Some(pem) = &settings.ca_certificates {
         let certificates = Certificate::from_pem_bundle(pem.as_bytes())
             .map_err(|error| refuse("CA certificates", &error))?;
+        if certificates.is_empty() {
+            return Err(Error::Http {
+                what: "CA certificates".to_owned(),
+                problem: "there is none in the file".to_owned(),
+            });
+        }
         builder = builder.tls_certs_merge(certificates);
     }
     builder
@@ -342,12 +348,22 @@ fn http_client(settings: &Settings) -> Result<Client, Error> {
         .map_err(|error| refuse("HTTP client", &error))
 }
 
-/// Says nothing of the address, which may contain a password.
-fn bad_proxy(variable: &str) -> Error {
-    Error::Http {
+/// A proxy over HTTP. An error says nothing of the address, which may contain a password.
+fn proxy(
+    variable: &str,
+    address: &str,
+    of: impl Fn(String) -> reqwest::Result<Proxy>,
+) -> Result<Proxy, Error> {
+    let refuse = |problem: &str| Error::Http {
         what: variable.to_owned(),
-        problem: "not the address of a proxy".to_owned(),
+        problem: problem.to_owned(),
+    };
+    if let Some((scheme, _)) = address.trim().split_once("://")
+        && !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str())
+    {
+        return Err(refuse("only http and https proxies can be used"));
     }
+    of(address.to_owned()).map_err(|_| refuse("not the address of a proxy"))
 }
 
 #[cfg(test)]

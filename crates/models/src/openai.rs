@@ -19,7 +19,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, Chunk, ChunkStream, collect};
 use crate::error::{Error, ModelError, shorten};
-use decode::{Event, read_error, read_event, read_whole, retry_after};
+use decode::{Event, read_error, read_event, read_whole, retry_after, wait_in_seconds};
 pub(crate) use encode::Dialect;
 use sse::SseDecoder;
 
@@ -255,9 +255,9 @@ fn root_cause(error: &reqwest::Error) -> String {
 
 fn wait_of(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let exact = text("retry-after-ms").and_then(|ms| ms.trim().parse().ok());
-    if let Some(milliseconds) = exact {
-        return Some(Duration::from_millis(milliseconds));
+    let exact = text("retry-after-ms").and_then(|ms| ms.trim().parse::<f64>().ok());
+    if let Some(wait) = exact.and_then(|ms| wait_in_seconds(ms / 1_000.0)) {
+        return Some(wait);
     }
     retry_after(text("retry-after")?, text("date"), SystemTime::now())
 }

@@ -4,11 +4,15 @@ use crate::args::ConfigShowArgs;
 use crate::config::{Config, Kind, settings};
 use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_json, table};
+use crate::terminal::printable_line;
 use paraph_gateway::{Redaction, Redactor};
 use serde::Serialize;
 
 /// What stands in the place of a secret, whatever its length.
 const MASK: &str = "********";
+
+/// The longest cell of the table, in characters; JSON has all of it.
+const CELL: usize = 200;
 
 /// One setting in JSON.
 #[derive(Serialize)]
@@ -44,7 +48,10 @@ pub(super) fn show(args: &ConfigShowArgs) -> Result<u8, Failure> {
         .into_iter()
         .map(|row| {
             let value = row.value.unwrap_or_else(|| "-".to_owned());
-            vec![row.key, value, row.source.unwrap_or_default()]
+            let source = row.source.unwrap_or_default();
+            [row.key, value, source]
+                .map(|cell| printable_line(&cell, CELL))
+                .to_vec()
         })
         .collect();
     print(&table(&lines))?;

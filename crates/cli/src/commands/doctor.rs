@@ -1,13 +1,13 @@
 //! `paraph doctor`: is everything there that a run needs? It asks nobody over the network unless told to.
 
 use crate::args::DoctorArgs;
-use crate::choice::{model_settings, spec};
+use crate::choice::{made, model_settings, spec};
 use crate::config::{Config, Environment, FILE_NAME};
 use crate::failure::{FINISHED, Failure, USAGE};
 use crate::output::{print, print_json, table};
-use crate::terminal::Screen;
+use crate::terminal::{Screen, printable};
 use paraph_agents::{AgentInfo, builtin};
-use paraph_models::{ChatModel, ChatRequest, Message, ModelSpec, init_chat_model, providers};
+use paraph_models::{ChatModel, ChatRequest, Message, ModelSpec, providers};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,7 +62,9 @@ pub(super) fn examine(args: &DoctorArgs) -> Result<u8, Failure> {
     if args.json {
         print_json(&checks)?;
     } else {
-        print(&table(&checks.iter().map(line).collect::<Vec<_>>()))?;
+        print(&printable(&table(
+            &checks.iter().map(line).collect::<Vec<_>>(),
+        )))?;
     }
     let wrong = checks.iter().any(|check| check.verdict == Verdict::Wrong);
     Ok(if wrong { USAGE } else { FINISHED })
@@ -180,7 +182,7 @@ fn models(config: &Config, agent: &AgentInfo, online: bool) -> Vec<Check> {
         return vec![Check::new("model", Verdict::Note, detail)];
     }
     let model = model_settings(config, Some(agent.default_model.to_owned()))
-        .and_then(|settings| init_chat_model(&chosen, &settings).map_err(Failure::usage));
+        .and_then(|settings| made(&chosen, settings));
     let mut checks = vec![Check::of(
         "model",
         model

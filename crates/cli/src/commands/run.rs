@@ -8,7 +8,7 @@ use crate::lines::{TraceFile, line};
 use crate::logging::Log;
 use crate::output::{note, print};
 use crate::signals::Interrupt;
-use crate::terminal::{Screen, printable};
+use crate::terminal::{Screen, printable, printable_json};
 use crate::trace::{TICK, Trace};
 use paraph_agents::{
     AgentEvent, AgentEventData, AgentInfo, AgentRun, Case, RunResult, Support, Terms,
@@ -124,12 +124,19 @@ fn task(args: &RunArgs, agent: &AgentInfo) -> Result<String, Failure> {
     match args.task.as_deref() {
         None => Ok(agent.default_task.to_owned()),
         Some("-") => {
-            let mut text = String::new();
-            let mut input = std::io::stdin().lock().take(MAX_INPUT);
-            match input.read_to_string(&mut text) {
-                Ok(_) => Ok(text),
-                Err(error) => Err(Failure::Usage(format!("standard input: {error}"))),
+            let wrong =
+                |why: &dyn std::fmt::Display| Failure::Usage(format!("standard input: {why}"));
+            let mut bytes = Vec::new();
+            let mut input = std::io::stdin().lock().take(MAX_INPUT + 1);
+            input
+                .read_to_end(&mut bytes)
+                .map_err(|error| wrong(&error))?;
+            if bytes.len() as u64 > MAX_INPUT {
+                return Err(wrong(&format_args!(
+                    "the task is larger than {MAX_INPUT} bytes"
+                )));
             }
+            String::from_utf8(bytes).map_err(|error| wrong(&error.utf8_error()))
         }
         Some(task) => Ok(task.to_owned()),
     }
@@ -224,7 +231,7 @@ impl Printing {
     fn result(&self, result: &RunResult, detail: Option<&str>) -> Result<(), Failure> {
         match (self.events, self.json) {
             (true, _) => Ok(()),
-            (false, true) => print(&result.to_json()?),
+            (false, true) => print(&printable_json(result.to_json()?)),
             (false, false) => print(&in_words(result, detail)),
         }
     }

@@ -5,6 +5,7 @@
 
 use super::{Found, Source};
 use crate::failure::Failure;
+use crate::patience::{patiently, too_slow};
 use directories::ProjectDirs;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -148,11 +149,14 @@ fn place(text: &str, error: &dotenvy::Error) -> String {
 }
 
 /// The text of a small file.
-pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?
-        .take(MAX_FILE + 1)
-        .read_to_string(&mut text)?;
+pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
+    let named = path.to_owned();
+    let read = move || {
+        let mut text = String::new();
+        let mut file = File::open(named)?.take(MAX_FILE + 1);
+        file.read_to_string(&mut text).map(|_| text)
+    };
+    let text = patiently(path, read).unwrap_or_else(|| Err(std::io::Error::other(too_slow())))?;
     match text.len() as u64 > MAX_FILE {
         true => Err(std::io::Error::other(format!(
             "larger than {MAX_FILE} bytes"

@@ -1,7 +1,6 @@
 //! `paraph.toml`: read with line numbers; a key that nobody knows is a mistake and not a wish.
 
-use super::environment::read_text;
-use super::{Found, Kind, Source, settings};
+use super::{Found, Kind, Source, read_text, settings};
 use crate::failure::Failure;
 use crate::suggest::hint;
 use paraph_gateway::Price;

@@ -7,6 +7,7 @@
 )]
 
 mod configuration;
+mod hostile;
 mod listings;
 mod odd_input;
 mod results;

@@ -152,6 +152,25 @@ fn wrong_settings_are_refused_without_showing_secrets() {
         ..with_key("k")
     };
     assert!(refusal(&spec, &certified).starts_with("CA certificates: "));
+    let uncertified = Settings {
+        ca_certificates: Some("nothing of the kind".into()),
+        ..with_key("k")
+    };
+    assert_eq!(
+        refusal(&spec, &uncertified),
+        "CA certificates: there is none in the file"
+    );
+    let socks = Settings {
+        proxies: Proxies {
+            http: Some("socks5://me:hunter2@127.0.0.1:9".to_owned()),
+            ..Proxies::default()
+        },
+        ..with_key("k")
+    };
+    assert_eq!(
+        refusal(&spec, &socks),
+        "HTTP_PROXY: only http and https proxies can be used"
+    );
     let shown = format!("{:?} {proxied:?}", with_key("sk-secret"));
     assert!(
         !shown.contains("sk-secret") && !shown.contains("hunter2"),

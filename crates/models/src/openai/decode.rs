@@ -270,6 +270,12 @@ pub(super) fn read_error(body: &[u8]) -> (String, String) {
     }
 }
 
+/// A wait of so many seconds. More than there can be are a wait too: the longest one.
+pub(super) fn wait_in_seconds(seconds: f64) -> Option<Duration> {
+    let too_long = (seconds > 0.0).then_some(Duration::MAX);
+    Duration::try_from_secs_f64(seconds).ok().or(too_long)
+}
+
 /// The wait that `Retry-After` asks for: seconds, or a date, which counts from the server's own `Date` if it sent one.
 pub(super) fn retry_after(
     value: &str,
@@ -278,7 +284,7 @@ pub(super) fn retry_after(
 ) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
+        return wait_in_seconds(seconds);
     }
     let until = httpdate::parse_http_date(value).ok()?;
     let server = server_date.and_then(|date| httpdate::parse_http_date(date).ok());
