@@ -1,7 +1,7 @@
 //! The loop with a provider's tool calls: ask the model, make all its calls at once, ask again.
 //!
-//! Each call is a task of its own, so that a call that waits or fails holds up no other; the results
-//! come in the order of the calls. What a call does wrong the model reads; budget and loops end the run.
+//! The calls of one turn are tasks beside each other: one that waits or fails holds up no other, and the
+//! results come in the order of the calls. What a call does wrong the model reads; budget and loops end the run.
 
 use crate::asking::{Early, RunContext};
 use crate::conversation::{Conversation, add_messages};
@@ -40,26 +40,26 @@ pub(crate) struct ReactState {
 ///
 /// ```
 /// use paraph_agents::{React, Terms};
-/// use paraph_gateway::{Dialect, Gateway, MemoryStore, Policy};
+/// use paraph_gateway::{Gateway, MemoryStore, Policy};
 /// use paraph_models::ScriptedModel;
 /// use std::sync::Arc;
 ///
 /// #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// struct City { name: String }
+/// struct Sum { terms: Vec<i64> }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let gateway = Gateway::builder(MemoryStore::shared())
-///     .read("get_weather", "Tells the weather", async |city: City| Ok(format!("{}: 21 °C", city.name)))
-///     .policy(Policy::new().allow(["get_weather"]))
+///     .read("add", "Adds whole numbers", async |sum: Sum| Ok(sum.terms.iter().sum::<i64>()))
+///     .policy(Policy::new().allow(["add"]))
 ///     .build()?;
-/// let script = r#"{"tool_calls":[{"name":"get_weather","arguments":{"name":"Boston"}}]}
-/// {"content":"21 degrees."}"#;
-/// let model = ScriptedModel::parse(script, "weather.jsonl")?;
-/// let agent = React::new("weather", "Be brief.", gateway)?;
-/// let terms = Terms { dialect: Dialect::Native, ..Terms::new(Arc::new(model), "t-1") };
-/// let result = agent.start("How warm is it in Boston?", &terms).await?.result().await;
-/// assert_eq!(result.answer(), Some("21 degrees."));
+/// let script = r#"{"tool_calls":[{"name":"add","arguments":{"terms":[2,3]}}]}
+/// {"content":"It is 5."}"#;
+/// let model = ScriptedModel::parse(script, "sums.jsonl")?;
+/// let agent = React::new("sums", "Be brief.", gateway)?;
+/// let terms = Terms::new(Arc::new(model), "homework");
+/// let result = agent.start("How much is 2 and 3?", &terms).await?.result().await;
+/// assert_eq!(result.answer(), Some("It is 5."));
 /// # Ok(())
 /// # }
 /// ```
@@ -117,7 +117,7 @@ impl React {
     }
 
     /// Starts a run. It runs while its events are read. On a thread that has a conversation the task is
-    /// its next message.
+    /// its next message. Whatever the terms say of the dialect, it is the provider's tool calls.
     ///
     /// # Errors
     /// [`Error::EmptyTask`], [`Error::LongTask`], [`Error::Stopped`].
@@ -171,7 +171,7 @@ impl Application for React {
 
 /// One task for each call of the model's last message.
 fn after_model(state: &ReactState) -> Goto {
-    match (&state.ending, open_calls(state).len()) {
+    match (&state.ending, open_calls(state)) {
         (Some(_), _) | (None, 0) => END.into(),
         (None, calls) => CALL.send_all(0..calls).into(),
     }
@@ -190,21 +190,33 @@ struct OpenCall {
     call: ToolCall,
 }
 
-/// The calls of the model's last message: also those whose arguments are no JSON, which the gateway
-/// counts and answers.
-fn open_calls(state: &ReactState) -> Vec<OpenCall> {
-    let Some(asked) = state.messages.iter().rfind(|message| message.is_ai()) else {
-        return Vec::new();
-    };
-    let fine = asked.tool_calls().iter().map(|call| OpenCall {
-        id: call.id.clone(),
-        call: ToolCall::native(call.name.clone(), call.args.as_str()),
-    });
-    let broken = asked.invalid_tool_calls().iter().map(|call| OpenCall {
+/// The model's last message.
+fn asked(state: &ReactState) -> Option<&Message> {
+    state.messages.iter().rfind(|message| message.is_ai())
+}
+
+/// How many calls it has: also those whose arguments are no JSON, which the gateway counts and answers.
+fn open_calls(state: &ReactState) -> usize {
+    asked(state).map_or(0, |asked| {
+        asked.tool_calls().len() + asked.invalid_tool_calls().len()
+    })
+}
+
+/// One of them. Each task reads its own call alone: a turn may have many, with long arguments.
+fn open_call(state: &ReactState, index: usize) -> Option<OpenCall> {
+    let asked = asked(state)?;
+    let fine = asked.tool_calls();
+    if let Some(call) = fine.get(index) {
+        return Some(OpenCall {
+            id: call.id.clone(),
+            call: ToolCall::native(call.name.clone(), call.args.as_str()),
+        });
+    }
+    let call = asked.invalid_tool_calls().get(index - fine.len())?;
+    Some(OpenCall {
         id: call.id.clone(),
         call: ToolCall::native(call.name.clone().unwrap_or_default(), &call.args),
-    });
-    fine.chain(broken).collect()
+    })
 }
 
 /// Asks the model.
@@ -265,7 +277,7 @@ async fn make_call(
     state: &ReactState,
     ctx: &Ctx,
 ) -> paraph_graph::Result<Update<ReactState>> {
-    let Some(OpenCall { id, call }) = open_calls(state).into_iter().nth(index) else {
+    let Some(OpenCall { id, call }) = open_call(state, index) else {
         let stop = Stop::Internal(format!("there is no call number {index}"));
         return Ok(ReactState::update().ending(Some(stop.into())));
     };

@@ -1,9 +1,14 @@
 //! The message loop: order, failures, deadlines. Its outcomes beside the other dialect are in `tests/`.
 
 use super::*;
+use futures::future::BoxFuture;
 use paraph_gateway::{DynTool, Gateway, Json, Limits, MemoryStore, Policy, ToolError};
-use paraph_models::{Body, ScriptedModel};
-use std::sync::Arc;
+use paraph_graph::{
+    CheckpointId, Checkpoints, Entry, HistoryQuery, Lease, Loaded, Note, Put, RunId, Scope,
+};
+use paraph_models::{Body, ChatModel, Chunk, ChunkStream, ScriptedModel, ToolCallDelta};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -215,4 +220,178 @@ fn the_graph_is_a_loop_of_two_nodes() {
         .map(|node| node.name.to_string())
         .collect();
     assert_eq!(names, ["__start__", "model", "call", "__end__"]);
+}
+
+/// A store of which one write fails, and has happened or not.
+struct FailsOnce {
+    inner: Store,
+    writes: AtomicUsize,
+    at: usize,
+    happens: bool,
+}
+
+impl FailsOnce {
+    fn write<'a>(
+        &self,
+        write: impl FnOnce() -> BoxFuture<'a, Result<(), paraph_graph::Error>>,
+    ) -> BoxFuture<'a, Result<(), paraph_graph::Error>> {
+        if self.writes.fetch_add(1, Ordering::SeqCst) != self.at {
+            return write();
+        }
+        let written = self.happens.then(write);
+        Box::pin(async move {
+            if let Some(written) = written {
+                written.await?;
+            }
+            Err(paraph_graph::Error::store("the disk is full"))
+        })
+    }
+}
+
+impl Checkpoints for FailsOnce {
+    fn lease<'a>(
+        &'a self,
+        thread: &'a str,
+        run: RunId,
+    ) -> BoxFuture<'a, Result<Lease, paraph_graph::Error>> {
+        self.inner.lease(thread, run)
+    }
+
+    fn put<'a>(
+        &'a self,
+        scope: &'a Scope,
+        put: Put,
+    ) -> BoxFuture<'a, Result<(), paraph_graph::Error>> {
+        self.write(|| self.inner.put(scope, put))
+    }
+
+    fn note<'a>(
+        &'a self,
+        scope: &'a Scope,
+        at: CheckpointId,
+        epoch: u64,
+        notes: Vec<Note>,
+    ) -> BoxFuture<'a, Result<(), paraph_graph::Error>> {
+        self.write(|| self.inner.note(scope, at, epoch, notes))
+    }
+
+    fn load<'a>(
+        &'a self,
+        scope: &'a Scope,
+        at: Option<CheckpointId>,
+    ) -> BoxFuture<'a, Result<Option<Loaded>, paraph_graph::Error>> {
+        self.inner.load(scope, at)
+    }
+
+    fn history<'a>(
+        &'a self,
+        scope: &'a Scope,
+        query: &'a HistoryQuery,
+    ) -> BoxFuture<'a, Result<Vec<Entry>, paraph_graph::Error>> {
+        self.inner.history(scope, query)
+    }
+}
+
+/// Wants one call made, then answers; notes what it was asked.
+#[derive(Default)]
+struct Caller(Mutex<Vec<Vec<String>>>);
+
+impl ChatModel for Caller {
+    fn name(&self) -> &str {
+        "caller"
+    }
+
+    fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
+        let kinds = request.messages.iter().map(|m| m.kind().to_owned());
+        let kinds: Vec<_> = kinds.collect();
+        let has_result = kinds.iter().any(|kind| kind == "tool");
+        self.0.lock().unwrap().push(kinds);
+        let call = ToolCallDelta {
+            name: Some("count".to_owned()),
+            ..ToolCallDelta::default()
+        };
+        let chunk = match has_result {
+            true => Chunk::text("Counted."),
+            false => Chunk {
+                tool_calls: vec![call],
+                ..Chunk::default()
+            },
+        };
+        Box::pin(futures::stream::iter([Ok(chunk)]))
+    }
+}
+
+/// How a run ended whose write number `at` failed, or nothing if it had no such write.
+async fn with_a_failed_write(at: usize, happens: bool) -> Option<(Vec<&'static str>, usize)> {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counter = ran.clone();
+    let schema = serde_json::json!({"type": "object"});
+    let count = DynTool::new("count", "Counts", schema, move |_: Json| {
+        let n = counter.fetch_add(1, Ordering::SeqCst);
+        async move { Ok::<_, ToolError>(n) }
+    });
+    let gateway = Gateway::builder(MemoryStore::shared())
+        .dynamic(count)
+        .policy(Policy::new().allow(["count"]))
+        .build()
+        .unwrap();
+    let store = Arc::new(FailsOnce {
+        inner: paraph_graph::MemoryStore::shared(),
+        writes: AtomicUsize::new(0),
+        at,
+        happens,
+    });
+    let agent = React {
+        store: store.clone(),
+        ..React::new("counter", "Count.", gateway.clone()).unwrap()
+    };
+    let model = Arc::new(Caller::default());
+    let terms = Terms::new(model.clone(), "t");
+    let run = agent.start("Go", &terms).await.unwrap();
+    let id = run.run_id();
+    let result = run.result().await;
+    if store.writes.load(Ordering::SeqCst) <= at {
+        assert_eq!(result.answer(), Some("Counted."));
+        return None;
+    }
+    assert_eq!(result.stop().to_string(), "store_error", "write {at}");
+    let scope = paraph_gateway::Scope {
+        run: id.to_string(),
+        ..paraph_gateway::Scope::new("counter", "t")
+    };
+    let context = Arc::new(RunContext {
+        session: gateway.session(scope, Limits::default()).await.unwrap(),
+        redactor: gateway.redactor().clone(),
+        model: model.clone(),
+        price: None,
+        tell_messages: false,
+    });
+    let thread = agent.graph.thread(&agent.store, "t");
+    let again = match thread.snapshot(None).await.unwrap() {
+        Some(saved) if saved.finished => None,
+        Some(_) => Some(thread.resume()),
+        None => Some(thread.run(ReactState::update().messages([Message::human("Go")]))),
+    };
+    if let Some(again) = again {
+        again.run_id(id).context(context).await.unwrap();
+    }
+    let saved = thread.snapshot(None).await.unwrap().unwrap();
+    let asked = model.0.lock().unwrap().last().unwrap().clone();
+    assert_eq!(asked, ["system", "human", "ai", "tool"], "write {at}");
+    let kinds = saved.state.messages.iter().map(Message::kind);
+    Some((kinds.collect(), ran.load(Ordering::SeqCst)))
+}
+
+/// A04, openai-agents-python#4615: the tool ran, but its result was not saved.
+#[tokio::test]
+async fn a04_whichever_write_fails_the_tool_runs_once_and_its_result_is_there_once() {
+    for happens in [false, true] {
+        let mut at = 0;
+        while let Some((kinds, ran)) = with_a_failed_write(at, happens).await {
+            assert_eq!(kinds, ["human", "ai", "tool", "ai"], "write {at}");
+            assert_eq!(ran, 1, "write {at}");
+            at += 1;
+        }
+        assert!(at > 3, "only {at} writes");
+    }
 }

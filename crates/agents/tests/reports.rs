@@ -1,0 +1,217 @@
+//! Bug reports of other projects, turned around, as far as they concern whole agents. Each test begins
+//! with the letter and number of the report in the project's own log of them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot be set up has failed"
+)]
+
+use futures::StreamExt as _;
+use paraph_agents::{Case, React, RunResult, Support, Terms};
+use paraph_gateway::{Dialect, DynTool, Gateway, Json, Limits, MemoryStore, Policy, ToolError};
+use paraph_models::{ChatModel, ChatRequest, Chunk, ChunkStream, ModelError, ScriptedModel};
+use serde_json::json;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Plays its turns, each a list of pieces, and notes what it was sent.
+struct Played {
+    turns: Vec<Vec<Result<Chunk, ModelError>>>,
+    sent: Mutex<Vec<String>>,
+}
+
+impl Played {
+    fn new(turns: impl IntoIterator<Item = Vec<Result<Chunk, ModelError>>>) -> Arc<Played> {
+        Arc::new(Played {
+            turns: turns.into_iter().collect(),
+            sent: Mutex::default(),
+        })
+    }
+
+    fn sent(&self) -> Vec<String> {
+        self.sent.lock().unwrap().clone()
+    }
+}
+
+impl ChatModel for Played {
+    fn name(&self) -> &str {
+        "played"
+    }
+
+    fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
+        let mut sent = self.sent.lock().unwrap();
+        let turn = self.turns.get(sent.len()).cloned().unwrap();
+        let texts = request.messages.iter().map(|m| m.text().into_owned());
+        sent.push(texts.collect::<Vec<_>>().join("\n"));
+        futures::stream::iter(turn).boxed()
+    }
+}
+
+fn says(text: &str) -> Vec<Result<Chunk, ModelError>> {
+    vec![Ok(Chunk::text(text))]
+}
+
+fn case() -> Case {
+    Case {
+        user: 42,
+        question: "Refund?".to_owned(),
+    }
+}
+
+/// An agent with a tool that counts how often it ran.
+fn hands_over() -> (React, Arc<AtomicUsize>) {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let counter = ran.clone();
+    let schema = json!({"type": "object"});
+    let tool = DynTool::new("transfer_back", "Hands over", schema, move |_: Json| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        async { Ok::<_, ToolError>("done") }
+    });
+    let gateway = Gateway::builder(MemoryStore::shared())
+        .dynamic(tool)
+        .policy(
+            Policy::new()
+                .allow(["transfer_back"])
+                .allow_unregistered(["ghost"]),
+        )
+        .build()
+        .unwrap();
+    (React::new("worker", "Work.", gateway).unwrap(), ran)
+}
+
+/// A10, openai-agents-python#1840: a draft that was refused is not replayed to the next model.
+#[tokio::test]
+async fn a10_a_refused_draft_is_not_in_what_the_next_run_of_the_thread_sends() {
+    let draft = r#"{"kind":"final","answer":"DRAFT","why":"DRAFT"}"#;
+    let broken = vec![
+        Ok(Chunk::text("DRAFT")),
+        Err(ModelError::Disconnected {
+            message: "cut".to_owned(),
+        }),
+    ];
+    let table = [
+        (Dialect::Strict, says(draft), "invalid_action:extra_keys"),
+        (Dialect::Native, broken, "llm_error:connection"),
+    ];
+    for (dialect, refused, reason) in table {
+        let support = Support::new(&[], &[]).unwrap();
+        let last = match dialect {
+            Dialect::Strict => says(r#"{"kind":"final","answer":"Yes."}"#),
+            Dialect::Native => says("Yes."),
+        };
+        let model = Played::new([refused, last]);
+        let terms = Terms {
+            dialect,
+            ..Terms::new(model.clone(), "t")
+        };
+        let first = support.start(&case(), &terms).await.unwrap().result().await;
+        assert_eq!(first.stop().to_string(), reason);
+        let second = support.start(&case(), &terms).await.unwrap().result().await;
+        assert_eq!(second.answer(), Some("Yes."));
+        let sent = model.sent();
+        assert_eq!(sent.len(), 2);
+        assert!(!sent[1].contains("DRAFT"), "{}", sent[1]);
+    }
+}
+
+/// B04, connectonion#1321: a model that asks for the same unknown tool five times in one turn.
+#[tokio::test]
+async fn b04_the_same_refused_call_again_is_a_loop_and_every_call_has_its_result() {
+    for (name, code) in [("ghost", "tool_missing:ghost"), ("rm", "tool_denied:rm")] {
+        let call = |n| json!({"id": format!("c{n}"), "name": name, "arguments": {}});
+        let turn = json!({ "tool_calls": (0..5).map(call).collect::<Vec<_>>() });
+        let model = ScriptedModel::parse(&turn.to_string(), "script").unwrap();
+        let (agent, _) = hands_over();
+        let terms = Terms::new(Arc::new(model), "t");
+        let result = agent.start("Go", &terms).await.unwrap().result().await;
+        let RunResult::Messages(result) = result else {
+            panic!("a run with messages has another result")
+        };
+        let mut reasons: Vec<_> = result
+            .trace
+            .iter()
+            .map(|row| row.stop_reason.clone().unwrap())
+            .collect();
+        // Parallel calls: which of the five was the first is nobody's promise.
+        reasons.sort_by_key(|reason| reason != code);
+        assert_eq!(reasons, [vec![code], vec!["loop_detected"; 4]].concat());
+        assert_eq!(result.stop_reason.to_string(), "loop_detected");
+        let answered = result.messages.iter().filter_map(|m| m.tool_call_id());
+        let answered: Vec<_> = answered.collect();
+        assert_eq!(answered, ["c0", "c1", "c2", "c3", "c4"]);
+    }
+}
+
+/// B04 in turns of their own: the refusal is read, and the same call again ends the run.
+#[tokio::test]
+async fn b04_a_model_that_does_not_listen_to_a_refusal_is_stopped_as_looping() {
+    let turn = json!({"tool_calls": [{"name": "ghost", "arguments": {"n": 1}}]});
+    let script = format!("{turn}\n{turn}\n{turn}");
+    let model = ScriptedModel::parse(&script, "script").unwrap();
+    let (agent, _) = hands_over();
+    let terms = Terms::new(Arc::new(model), "t");
+    let result = agent.start("Go", &terms).await.unwrap().result().await;
+    let reasons: Vec<_> = result
+        .trace()
+        .iter()
+        .map(|row| row.stop_reason.as_deref().unwrap())
+        .collect();
+    assert_eq!(reasons, ["tool_missing:ghost", "loop_detected"]);
+    assert_eq!(result.stop().to_string(), "loop_detected");
+}
+
+/// B22, langgraph-supervisor-py#35: a tool's name written as prose.
+#[tokio::test]
+async fn b22_a_tools_name_as_prose_is_text_and_calls_nothing() {
+    let (agent, ran) = hands_over();
+    let model = Played::new([says("transfer_back"), says("transfer_back()")]);
+    let terms = Terms::new(model.clone(), "t");
+    for answer in ["transfer_back", "transfer_back()"] {
+        let result = agent.start("Go", &terms).await.unwrap().result().await;
+        assert_eq!(result.answer(), Some(answer));
+        assert!(result.trace().is_empty());
+    }
+    // Each run asked once: prose is an answer, so there is nothing to go round for.
+    assert_eq!((model.sent().len(), ran.load(Ordering::SeqCst)), (2, 0));
+}
+
+/// B22 in the other dialect, and with a call that is made for real.
+#[tokio::test]
+async fn b22_prose_is_no_action_and_the_same_hand_over_again_ends_the_run() {
+    let support = Support::new(&[], &[]).unwrap();
+    let model = Played::new([says("transfer_back_to_supervisor")]);
+    let terms = Terms::new(model, "t");
+    let result = support.start(&case(), &terms).await.unwrap().result().await;
+    assert_eq!(result.stop().to_string(), "invalid_action:bad_json");
+
+    let (agent, ran) = hands_over();
+    let turn = json!({"content": "transfer_back", "tool_calls": [{"name": "transfer_back"}]});
+    let script = format!("{turn}\n{turn}\n{turn}");
+    let model = ScriptedModel::parse(&script, "script").unwrap();
+    let terms = Terms::new(Arc::new(model), "t");
+    let result = agent.start("Go", &terms).await.unwrap().result().await;
+    assert_eq!(result.stop().to_string(), "loop_detected");
+    assert_eq!(ran.load(Ordering::SeqCst), 1);
+}
+
+/// A turn of very many calls with long arguments: each task reads its own call alone.
+#[tokio::test]
+async fn a_thousand_calls_with_long_arguments_are_answered_without_reading_all_for_each() {
+    let call =
+        |n: usize| json!({"name": "transfer_back", "arguments": {"n": n, "x": "y".repeat(7_000)}});
+    let turn = json!({ "tool_calls": (0..1_000).map(call).collect::<Vec<_>>() });
+    let script = format!("{turn}\n{}", json!({"content": "Done."}));
+    let model = ScriptedModel::parse(&script, "script").unwrap();
+    let (agent, ran) = hands_over();
+    let terms = Terms {
+        limits: Limits {
+            tool_calls: 1_000,
+            seconds: 3_600,
+            ..Limits::default()
+        },
+        ..Terms::new(Arc::new(model), "t")
+    };
+    let result = agent.start("Go", &terms).await.unwrap().result().await;
+    assert_eq!(result.answer(), Some("Done."));
+    assert_eq!(ran.load(Ordering::SeqCst), 1_000);
+}
