@@ -60,13 +60,13 @@ pub(crate) async fn drive<S: State>(
         if live.run.is_over() {
             return Ok(End::Over);
         }
-        if session.halt.is_cancelled() {
+        if session.is_halted() {
             return Ok(End::Halted);
         }
         if live.run.superstep > first && session.run.control.draining() {
             return Ok(End::Stopped(StoppedBy::Drain));
         }
-        if breaks_before(live, shape, session).await? {
+        if !options.pause_before.is_empty() && breaks_before(live, shape, session).await? {
             return Ok(End::Stopped(StoppedBy::Breakpoint));
         }
         if live.run.superstep >= stop {
@@ -76,7 +76,11 @@ pub(crate) async fn drive<S: State>(
             return Ok(end);
         }
         let after = breaks_after(live, shape, session);
-        live.commit(shape, session, Source::Loop).await?;
+        let id = live.close_superstep(shape, session)?;
+        if !live.is_told_at_once(shape, session) {
+            live.save(shape, session, (id, Source::Loop), Vec::new())
+                .await?;
+        }
         session.beat();
         if session.is_root() {
             // A reader who cancels or drains on what it reads must not find the run far ahead.
@@ -98,7 +102,7 @@ async fn breaks_before<S: State>(
     session: &Session,
 ) -> Result<bool, Error> {
     let wanted = &session.run.options.pause_before;
-    if wanted.is_empty() || std::mem::take(&mut live.passed_breakpoint) {
+    if std::mem::take(&mut live.passed_breakpoint) {
         return Ok(false);
     }
     let named = |i: usize| is_named(wanted, shape, session, live.run.tasks[i].node);

@@ -218,7 +218,8 @@ impl<S: State> Live<S> {
         self.save(shape, session, (id, source), Vec::new()).await
     }
 
-    fn close_superstep(
+    /// Folds in what the tasks wrote and follows their routes; what is due then is not saved yet.
+    pub(crate) fn close_superstep(
         &mut self,
         shape: &Shape<S>,
         session: &Session,
@@ -402,7 +403,7 @@ impl<S: State> Live<S> {
     }
 
     /// Without a store: tells what can be told without waiting, and whether that was all.
-    fn is_told_at_once(&mut self, shape: &Shape<S>, session: &Session) -> bool {
+    pub(crate) fn is_told_at_once(&mut self, shape: &Shape<S>, session: &Session) -> bool {
         if session.journal.store.is_some() {
             return false;
         }

@@ -124,6 +124,16 @@ impl Session {
         &self.journal.scope
     }
 
+    /// Whether the tasks of this session are to end. The token's own answer takes a lock, so the graph
+    /// itself, where only the run's control can have asked for it, looks there.
+    pub(crate) fn is_halted(&self) -> bool {
+        if self.is_root() {
+            self.run.control.cancelled().is_some()
+        } else {
+            self.halt.is_cancelled()
+        }
+    }
+
     pub(crate) fn is_root(&self) -> bool {
         self.journal.scope.namespace.is_empty()
     }

@@ -110,6 +110,8 @@ pub struct Stream<S: Send + 'static> {
     driver: Option<Driver<S>>,
     outcome: Option<Result<Outcome<S>, Error>>,
     control: Control,
+    /// Whether there may be more events than the one that was given last.
+    unread: bool,
     seq: u64,
 }
 
@@ -124,6 +126,7 @@ impl<S: Send + 'static> Stream<S> {
             driver: Some(driver),
             outcome: None,
             control,
+            unread: false,
             seq: 0,
         }
     }
@@ -175,26 +178,33 @@ impl<S: Send + 'static> Stream<S> {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        if self.unread {
+            if let Some(event) = self.told() {
+                return Poll::Ready(Some(event));
+            }
+            self.unread = false;
+        }
+        if let Some(driver) = &mut self.driver
+            && let Poll::Ready(outcome) = driver.as_mut().poll(cx)
+        {
+            self.driver = None;
+            self.outcome = Some(outcome);
+        }
         if let Some(event) = self.told() {
+            self.unread = true;
             return Poll::Ready(Some(event));
         }
-        if let Some(driver) = &mut self.driver {
-            if let Poll::Ready(outcome) = driver.as_mut().poll(cx) {
-                self.driver = None;
-                self.outcome = Some(outcome);
-            } else if let Some(events) = &mut self.events {
-                // Registers for events that come from other threads. `None` would mean that all
-                // senders are gone while the driver still runs: then only the driver can wake us.
-                if let Poll::Ready(Some(event)) = events.poll_recv(cx) {
-                    return Poll::Ready(Some(self.number(event)));
-                }
+        if self.driver.is_none() {
+            return Poll::Ready(None);
+        }
+        if let Some(events) = &mut self.events {
+            // Registers for events that come from other threads. `None` would mean that all senders
+            // are gone while the driver still runs: then only the driver can wake us.
+            if let Poll::Ready(Some(event)) = events.poll_recv(cx) {
+                return Poll::Ready(Some(self.number(event)));
             }
         }
-        match self.told() {
-            Some(event) => Poll::Ready(Some(event)),
-            None if self.driver.is_none() => Poll::Ready(None),
-            None => Poll::Pending,
-        }
+        Poll::Pending
     }
 
     /// An event that is there already. Unlike polling it never holds back what is there, as Tokio's
