@@ -185,6 +185,8 @@ pub trait AnyGraph: Send + Sync + 'static {
 #[doc(hidden)]
 pub trait AnyGraphParts: Send + Sync {
     fn drawing(&self) -> Drawing;
+    /// How many levels it has, itself and its subgraphs.
+    fn levels(&self) -> usize;
     fn has_path(&self, path: &str) -> bool;
     fn child(&self, node: &str) -> Option<Arc<dyn AnyGraphParts>>;
     /// The state under the subgraph of a task (`node:task`), if that shares it.
@@ -210,6 +212,10 @@ pub trait AnyGraphParts: Send + Sync {
 impl<S: State> AnyGraphParts for Shape<S> {
     fn drawing(&self) -> Drawing {
         Drawing::of(&self.name, &self.topology, &|i| self.nodes[i].inner())
+    }
+
+    fn levels(&self) -> usize {
+        self.levels
     }
 
     fn has_path(&self, path: &str) -> bool {

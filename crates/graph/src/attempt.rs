@@ -156,7 +156,8 @@ async fn once<S: State>(
         ctx,
         payload: task.payload.as_deref(),
     };
-    let work = AssertUnwindSafe(shape.nodes[task.node].call(call))
+    // The call is made inside, so that a panic before the first await is caught too.
+    let work = AssertUnwindSafe(async { shape.nodes[task.node].call(call).await })
         .catch_unwind()
         .map(|out| out.unwrap_or_else(|panic| Err(panicked(&*panic))));
     let policy = &shape.policies[task.node];
@@ -235,9 +236,14 @@ async fn silent(limit: Option<Duration>, ctx: &Ctx) {
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> NodeError {
+    NodeError::msg(format!("panicked: {}", words_of(panic)))
+}
+
+/// What a panic said.
+pub(crate) fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    NodeError::msg(format!("panicked: {}", text.unwrap_or("without a message")))
+    text.unwrap_or("without a message")
 }

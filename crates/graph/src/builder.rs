@@ -8,6 +8,7 @@ use crate::{
     memory::Memory,
     name::Name,
     node::{Each, Goto, IntoEach, IntoNode, Node},
+    subgraph::MAX_LEVELS,
     topology::{Draft, DraftNode, Topology},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -246,6 +247,13 @@ impl<S: State> Builder<S> {
                 faults.push(format!("a cache key names `{node}`, which is not a node"));
             }
         }
+        let below = self.nodes.iter().filter_map(|n| n.inner());
+        let levels = 1 + below.map(|inner| inner.levels()).max().unwrap_or(0);
+        if levels > MAX_LEVELS {
+            faults.push(format!(
+                "its subgraphs are nested {levels} levels deep, more than {MAX_LEVELS}"
+            ));
+        }
         let topology = match Topology::check(&self.draft) {
             Ok(topology) if faults.is_empty() => topology,
             checked => {
@@ -256,7 +264,7 @@ impl<S: State> Builder<S> {
                 });
             }
         };
-        Ok(self.finish(topology, input, output))
+        Ok(self.finish(topology, levels, (input, output)))
     }
 
     fn channels(
@@ -285,8 +293,8 @@ impl<S: State> Builder<S> {
     fn finish(
         self,
         topology: Topology,
-        input: Option<Vec<usize>>,
-        output: Option<Vec<usize>>,
+        levels: usize,
+        (input, output): (Option<Vec<usize>>, Option<Vec<usize>>),
     ) -> Graph<S> {
         let count = self.nodes.len();
         let handlers: HashSet<usize> = topology.nodes.iter().filter_map(|n| n.handler).collect();
@@ -322,6 +330,7 @@ impl<S: State> Builder<S> {
         let is_ephemeral = |(i, c): (usize, &crate::Channel)| c.ephemeral.then_some(i);
         Graph(Arc::new(Shape {
             leaf: self.nodes.iter().map(|n| n.inner().is_none()).collect(),
+            levels,
             hidden: self
                 .draft
                 .hidden

@@ -24,6 +24,7 @@ use crate::{
 use futures::future::BoxFuture;
 use settle::{settle, tell_finished};
 use std::{
+    panic::resume_unwind,
     sync::{Arc, atomic::Ordering},
     task::Poll,
 };
@@ -308,7 +309,7 @@ impl<S: State> Siblings<S> {
         Ok(())
     }
 
-    /// The next that ended, `Some(None)` if it was aborted (panics are caught inside); `None` when
+    /// The next that ended, `Some(None)` if it was aborted (panics of nodes are caught inside); `None` when
     /// all have.
     async fn next(&mut self) -> Option<Option<(usize, Settled<S>)>> {
         std::future::poll_fn(|cx| {
@@ -319,6 +320,8 @@ impl<S: State> Siblings<S> {
                 return Poll::Ready(Some(Some(ended)));
             }
             match self.set.poll_join_next(cx) {
+                // A panic outside of the node's own code is no end from outside.
+                Poll::Ready(Some(Err(e))) if e.is_panic() => resume_unwind(e.into_panic()),
                 Poll::Ready(Some(joined)) => Poll::Ready(Some(joined.ok())),
                 Poll::Ready(None) if self.own.is_none() => Poll::Ready(None),
                 Poll::Ready(None) | Poll::Pending => Poll::Pending,

@@ -126,6 +126,18 @@ pub enum Error {
     /// The recursion limit was reached. Everything finished is saved; `resume` goes on.
     #[error("still running after {0} supersteps; the state is saved and can be continued")]
     RecursionLimit(u64),
+    /// Subgraphs call each other without an end, or nearly so.
+    #[error("the subgraph `{graph}` would run more than {limit} levels deep")]
+    TooDeep {
+        /// The graph that did not run.
+        graph: Name,
+        /// How many levels there may be.
+        limit: usize,
+    },
+    /// A branch, a reducer, or the way a value is written or read panicked. (A node that panics has
+    /// failed: [`Error::Node`].) As after a crash: what was saved is saved, and `resume` goes on.
+    #[error("panicked outside of a node, in a branch, a reducer or a value's form: {0}")]
+    Panicked(String),
     /// Another run drives the thread, or moved it on; nothing of this step was saved.
     #[error("thread `{thread}` is driven by {}; nothing of this run's step was saved", holder.map_or("another run".to_owned(), |h| format!("run {h}")))]
     Conflict {
@@ -213,6 +225,7 @@ impl Error {
                 | Error::Corrupt { .. }
                 | Error::InterruptWithoutStore(_)
                 | Error::RecursionLimit(_)
+                | Error::TooDeep { .. }
         )
     }
 

@@ -64,6 +64,8 @@ pub(crate) struct Shape<S: State> {
     pub(crate) nodes: Vec<Arc<dyn Node<S>>>,
     /// Whether a node is no subgraph.
     pub(crate) leaf: Vec<bool>,
+    /// How many levels there are: this graph and the subgraphs below it.
+    pub(crate) levels: usize,
     /// Nodes whose updates are not told.
     pub(crate) hidden: Vec<usize>,
     pub(crate) branches: Vec<Option<Branch<S>>>,
