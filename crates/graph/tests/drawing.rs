@@ -57,12 +57,13 @@ fn a_line_is_drawn_from_start_to_end() {
     assert_eq!(
         graph.dot(),
         r#"digraph "line" {
-    compound=true;
-    node [shape=box, style=rounded];
-    n0 [label="start"];
+    compound=true; fontname="sans-serif";
+    node [shape=box, style=rounded, fontname="sans-serif"];
+    edge [fontname="sans-serif"];
+    n0 [label="start", shape=oval];
     n1 [label="one"];
     n2 [label="two"];
-    n3 [label="end"];
+    n3 [label="end", shape=oval];
     n0 -> n1;
     n1 -> n2;
     n2 -> n3;
@@ -140,9 +141,10 @@ fn every_kind_of_edge_is_drawn_in_its_own_way_loops_included() {
     assert_eq!(
         everything().dot(),
         r#"digraph "all" {
-    compound=true;
-    node [shape=box, style=rounded];
-    n0 [label="start"];
+    compound=true; fontname="sans-serif";
+    node [shape=box, style=rounded, fontname="sans-serif"];
+    edge [fontname="sans-serif"];
+    n0 [label="start", shape=oval];
     n1 [label="loop"];
     n2 [label="left"];
     n3 [label="right"];
@@ -151,7 +153,7 @@ fn every_kind_of_edge_is_drawn_in_its_own_way_loops_included() {
     n6 [label="jump"];
     n7 [label="rescue"];
     n8 [label="late"];
-    n9 [label="end"];
+    n9 [label="end", shape=oval];
     n0 -> n1 [style=dashed];
     n0 -> n2 [style=dashed];
     n0 -> n9 [style=dashed];
@@ -245,34 +247,33 @@ fn a_subgraph_is_drawn_shut_or_open_at_every_level() {
     assert_eq!(
         nested().drawing().dot(true),
         r#"digraph "outer" {
-    compound=true;
-    node [shape=box, style=rounded];
-    n0 [label="start"];
+    compound=true; fontname="sans-serif";
+    node [shape=box, style=rounded, fontname="sans-serif"];
+    edge [fontname="sans-serif"];
+    n0 [label="start", shape=oval];
     n1 [label="before"];
     subgraph "cluster_n2" {
-        label="sub";
-        n2 [shape=point, style=invis];
-        n2_n0 [label="start"];
+        label="sub"; style=rounded;
+        n2_n0 [label="start", shape=oval];
         n2_n1 [label="own"];
         subgraph "cluster_n2_n2" {
-            label="deep";
-            n2_n2 [shape=point, style=invis];
-            n2_n2_n0 [label="start"];
+            label="deep"; style=rounded;
+            n2_n2_n0 [label="start", shape=oval];
             n2_n2_n1 [label="leaf"];
-            n2_n2_n2 [label="end"];
+            n2_n2_n2 [label="end", shape=oval];
             n2_n2_n0 -> n2_n2_n1;
             n2_n2_n1 -> n2_n2_n2;
         }
-        n2_n3 [label="end"];
+        n2_n3 [label="end", shape=oval];
         n2_n0 -> n2_n1;
-        n2_n1 -> n2_n2 [lhead="cluster_n2_n2", style=dashed];
+        n2_n1 -> n2_n2_n0 [lhead="cluster_n2_n2", style=dashed];
         n2_n1 -> n2_n3 [style=dashed];
-        n2_n2 -> n2_n3 [ltail="cluster_n2_n2"];
+        n2_n2_n2 -> n2_n3 [ltail="cluster_n2_n2"];
     }
-    n3 [label="end"];
+    n3 [label="end", shape=oval];
     n0 -> n1;
-    n1 -> n2 [lhead="cluster_n2"];
-    n2 -> n3 [ltail="cluster_n2"];
+    n1 -> n2_n0 [lhead="cluster_n2"];
+    n2_n3 -> n3 [ltail="cluster_n2"];
 }
 "#
     );
@@ -303,12 +304,13 @@ fn names_that_mean_something_to_a_drawing_language_are_drawn_as_text() {
     assert_eq!(
         graph.dot(),
         r#"digraph "a \"graph\"" {
-    compound=true;
-    node [shape=box, style=rounded];
-    n0 [label="start"];
+    compound=true; fontname="sans-serif";
+    node [shape=box, style=rounded, fontname="sans-serif"];
+    edge [fontname="sans-serif"];
+    n0 [label="start", shape=oval];
     n1 [label="say \"<hi>\" & \\ #1;"];
     n2 [label="end"];
-    n3 [label="end"];
+    n3 [label="end", shape=oval];
     n0 -> n1;
     n1 -> n2;
     n2 -> n3;
