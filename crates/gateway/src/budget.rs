@@ -1,4 +1,4 @@
-//! What a run may spend, reserved before the work starts so that parallel work cannot overshoot.
+//! A run's purse: whatever work may use is taken out first, so that no parallel work uses it twice.
 //!
 //! Sessions count calls here, agents their steps, model calls and children. The bookkeeping is in
 //! `purse.rs`, the stopwatch in `clock.rs`, prices in `price.rs`. Nothing here waits for anything but
@@ -31,7 +31,7 @@ pub struct Limits {
     pub steps: u64,
     /// Tool calls, also those that were denied.
     pub tool_calls: u64,
-    /// Seconds of active time; waiting for a person does not count.
+    /// Seconds in which the run is active. While a person is asked the time stands still.
     pub seconds: u64,
     /// Tokens, in and out.
     pub tokens: u64,

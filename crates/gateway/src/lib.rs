@@ -1,14 +1,39 @@
-//! Every tool call passes here: validate, decide, reserve budget, ask if need be, run once, record.
+//! The only way from a model to a tool. A model proposes a call; this crate decides whether it happens.
 //!
-//! A model proposes; this crate decides. An agent builds a [`Gateway`] of [`Tool`]s and a [`Policy`],
-//! opens a [`Session`] per run, and calls. The gateway knows no graph and no model: a graph gives it the
-//! key of a call, a model's text comes in through [`parse_action`] or [`ToolCall::native`]. The
-//! [`guide`] shows each part by example and lists where we differ from the article we follow.
+//! An agent builds a [`Gateway`] of [`Tool`]s and a [`Policy`] and opens a [`Session`] per run.
+//! [`Session::call`] counts a call, judges it, checks its arguments, runs it within its time, once per
+//! key, and records it. What a model wrote comes in through [`parse_action`] or [`ToolCall::native`];
+//! graphs and models themselves are not known here.
+//!
+//! ```
+//! use paraph_gateway::*;
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Word { word: String }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let gateway = Gateway::builder(MemoryStore::shared())
+//!     .read("count_letters", "Counts the letters of a word", async |args: Word| Ok(args.word.len()))
+//!     .policy(Policy::new().allow(["count_letters"]))
+//!     .build()?;
+//! let session = gateway.session(Scope::new("teacher", "lesson-1"), Limits::default()).await?;
+//!
+//! let call = ToolCall::native("count_letters", r#"{"word":"paraph"}"#);
+//! let Reply::Observed(seen) = session.call("1", &call).await? else { panic!() };
+//! assert_eq!(seen.content, "6");
+//!
+//! let call = ToolCall::native("delete_word", r#"{"word":"paraph"}"#);
+//! let Reply::Observed(seen) = session.call("2", &call).await? else { panic!() };
+//! assert_eq!(seen.failure.unwrap().to_string(), "tool_denied:delete_word");
+//! # Ok(()) }
+//! ```
+//!
+//! The [`guide`] shows each part by example and lists where we differ from the article we follow.
 //!
 //! # Layout
 //! - `json`: the bounded reader of whatever comes from outside; `call`: a tool call, and its hash.
 //! - `dialect`: the JSON action format, and what a failed call does to the run.
-//! - `stop`: why a run ends, and what a model may read instead.
+//! - `stop`: the reasons for which runs end, and failures that a model reads.
 //! - `tool`, `policy`, `loops`, `budget`: what may be called, by whom, how often, at what cost.
 //! - `gateway`, `session`, `book`: the door, one run of it, and what that run remembers.
 //! - `record`, `store`: what is kept; `output`, `redact`: what is shown.
@@ -19,13 +44,10 @@ mod call;
 mod dialect;
 mod stop;
 
-mod tool;
-
-mod policy;
-
-mod loops;
-
 mod budget;
+mod loops;
+mod policy;
+mod tool;
 
 mod book;
 mod gateway;

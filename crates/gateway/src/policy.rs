@@ -1,7 +1,7 @@
-//! What an agent may call: allow, deny and ask. Pure rules; the builder checks them, the session asks.
+//! What an agent may call. Pure rules; the builder checks them, the session asks them.
 //!
-//! Deny beats ask, ask beats allow, and what no rule names is denied, whatever the order in which the
-//! rules were written.
+//! The strictest rule that fits a name decides, in whatever order the rules were written: a denial, then a
+//! question to a person, then an allowance. No rule at all is a denial.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct Policy {
     pub deny: Vec<String>,
 }
 
-/// How a person is asked.
+/// How a person is asked. Until there is somebody to ask, the call is refused whatever this says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
@@ -144,30 +144,10 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
 pub(crate) fn closest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let length = name.chars().count();
     known
-        .map(|candidate| (distance(name, candidate), candidate))
+        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= 1 + length / 4)
         .min()
         .map(|(_, candidate)| candidate)
-}
-
-/// Edits between two names, a swap of two neighbours counting as one.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let mut best = (rows[i][j] + usize::from(x != y))
-                .min(rows[i][j + 1] + 1)
-                .min(row[j] + 1);
-            if i > 0 && j > 0 && a[i - 1] == *y && *x == b[j - 1] {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

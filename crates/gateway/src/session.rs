@@ -41,7 +41,7 @@ pub struct Scope {
     pub thread: String,
     /// The run's id. A run that goes on has the same one; a fork, like a child, has its own.
     pub run: String,
-    /// The fencing token of the run's lease: larger for each driver that takes the run over.
+    /// Which lease of the run this is made under: a newer one has a larger number.
     pub epoch: u64,
     /// What a failed call does to the run.
     pub dialect: Dialect,

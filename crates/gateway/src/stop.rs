@@ -99,7 +99,8 @@ pub enum Stop {
     /// The run was interrupted from outside.
     #[error("cancelled")]
     Cancelled,
-    /// Another process drives this run, or this very call is under way. The text says which.
+    /// Somebody else is at it: another driver has the run, or the same call has not ended yet. The text
+    /// says which.
     #[error("conflict")]
     Conflict(String),
     /// The store could not be read or written. The text is the store's.

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A write: all of it, or, if one guard does not hold, nothing.
+/// What is written together. If one of the guards does not hold, none of it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// What has to be true before anything is written.

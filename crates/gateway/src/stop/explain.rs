@@ -28,7 +28,7 @@ impl std::fmt::Display for Status {
 }
 
 /// A stop reason in plain words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// The reason as scripts see it.
     pub reason: String,
@@ -52,8 +52,8 @@ impl Stop {
         }
     }
 
-    /// The exit code of `paraph run`: 0 finished, 3 stopped by policy or budget, 4 the model failed,
-    /// 5 waiting for a person, 6 store, conflict or internal failure, 130 interrupted.
+    /// The exit code of `paraph run`: 0 it is done, 3 a rule or a limit ended it, 4 its model did, 5 a
+    /// person has to decide, 6 the store or the program failed it, 130 somebody interrupted it.
     pub fn exit_code(&self) -> u8 {
         match self {
             Stop::Success | Stop::HandedOff | Stop::Escalated(_) => 0,
@@ -130,6 +130,7 @@ fn budget_words(stop: &Stop) -> Words {
 }
 
 fn run_words(stop: &Stop) -> Words {
+    const WHO_SWITCHED: &str = "Ask whoever switched it off why, and wait until it is on again.";
     match stop {
         Stop::Success => ("The agent gave its final answer.", "Nothing to do."),
         Stop::LoopDetected => (
@@ -150,28 +151,19 @@ fn run_words(stop: &Stop) -> Words {
         ),
         Stop::ApprovalPending => (
             "An action waits for a person. Everything so far is saved.",
-            "Look at it with `paraph approvals list` and decide; the run goes on by itself or with `paraph runs resume`.",
+            "Approve it or refuse it; the run goes on when somebody has.",
         ),
         Stop::Drifted => (
             "Between the approval and its execution something changed, so what would happen is not what was approved. Nothing was done.",
             "Start the action anew and have it approved again.",
         ),
-        Stop::KilledGlobal => (
-            "The kill switch is on for everything.",
-            "See `paraph kill status` for who switched it on and why.",
-        ),
-        Stop::KilledTenant => (
-            "The kill switch is on for this tenant.",
-            "See `paraph kill status` for who switched it on and why.",
-        ),
+        Stop::KilledGlobal => ("The kill switch is on for everything.", WHO_SWITCHED),
+        Stop::KilledTenant => ("The kill switch is on for this tenant.", WHO_SWITCHED),
         Stop::WritesDisabled => (
             "Tools that change something are switched off; tools that read still work.",
-            "See `paraph kill status` for who switched them off and why.",
+            WHO_SWITCHED,
         ),
-        Stop::ToolDisabled(_) => (
-            "This tool is switched off.",
-            "See `paraph kill status` for who switched it off and why.",
-        ),
+        Stop::ToolDisabled(_) => ("This tool is switched off.", WHO_SWITCHED),
         Stop::Escalated(_) => (
             "Checks in code did not let the agent decide alone; the case was handed to a person. The names after the colon are the checks.",
             "Look at the evidence in the result and decide.",
@@ -181,8 +173,8 @@ fn run_words(stop: &Stop) -> Words {
             "Take over from the result.",
         ),
         Stop::Cancelled => (
-            "The run was interrupted. What was finished is saved.",
-            "Resume it with the command that was printed.",
+            "The run was interrupted from outside. What its store keeps of it is what had finished.",
+            "Go on with the thread if its store outlives the process; otherwise run it again.",
         ),
         Stop::Conflict(_) => (
             "Another process drives this run, or this very call is still under way.",
@@ -190,7 +182,7 @@ fn run_words(stop: &Stop) -> Words {
         ),
         Stop::StoreError(_) => (
             "The store could not be read or written. Nothing that was not saved counts as done.",
-            "Check the store's URL, its rights and the disk (`paraph store check`), then resume.",
+            "Check the store's URL, its rights and the disk, then run again.",
         ),
         _ => (
             "The program contradicted itself. This is a fault of ours or of the agent's code, not of its model.",
@@ -223,7 +215,7 @@ fn failure_words(failure: &Failure) -> Words {
         ),
         Failure::Rejected { .. } => (
             "A person refused the action. It was not done.",
-            "The reason is with the decision: `paraph approvals show`.",
+            "The person's reason is with the decision.",
         ),
         Failure::Expired { .. } => (
             "Nobody decided about the action in time. It was not done.",

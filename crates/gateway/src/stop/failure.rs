@@ -79,7 +79,7 @@ impl Failure {
 
     /// One sentence or two for the model: what happened, and what it must not try instead.
     pub fn tell(&self) -> String {
-        const NO_WAY_AROUND: &str = "Do not seek the same effect by other means.";
+        const NO_WAY_AROUND: &str = "Do not look for another way to the same end.";
         match self {
             Failure::Denied { tool, why } if why.is_empty() => {
                 format!("You may not call `{tool}`.")
