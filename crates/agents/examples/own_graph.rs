@@ -9,7 +9,7 @@ struct Draft {
     remarks: Vec<String>,
 }
 
-/// A node borrows the state and returns what it wants to change.
+/// A node reads the state and says what to write; it cannot change anything itself.
 async fn write(draft: &Draft, _: &Ctx) -> Result<Update<Draft>> {
     Ok(Draft::update().text(format!("{}!", draft.text)))
 }

@@ -17,7 +17,7 @@ pub struct AgentInfo {
     pub default_model: &'static str,
     /// What it does without a task.
     pub default_task: &'static str,
-    /// Its tools: name, what it does to the world, and whether the agent may call it.
+    /// Its tools, in the order in which the model sees them.
     pub tools: Vec<ToolInfo>,
     /// What a run may use unless told otherwise.
     pub limits: Limits,

@@ -1,8 +1,25 @@
 //! The applications: complete agents built on the graph engine, the gateway and the models.
 //!
-//! The command line (and later the server) starts an agent and reads its events; the last one carries
-//! the result. Every tool call of every agent passes [`paraph_gateway::Session::call`]; nothing here
-//! runs a tool, opens a connection or reads the environment by itself.
+//! Take [`React`] for an agent of your own with the tools of your gateway, [`Support`] for the refund
+//! agent. Either is started with [`Terms`] (model, limits, thread), tells what it does as
+//! [`AgentEvent`]s, and ends with a [`RunResult`].
+//!
+//! ```
+//! use paraph_agents::{Case, Rehearsal, Support, Terms};
+//! use std::sync::Arc;
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), paraph_agents::Error> {
+//! let terms = Terms::new(Arc::new(Rehearsal), "case-8");
+//! let case = Case { user: 7, question: "May I have my money back?".into() };
+//! let mut run = Support::new(&[], &[])?.start(&case, &terms).await?;
+//! while let Some(event) = run.next().await {
+//!     println!("{}: {:?}", event.seq, event.data);
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! Every tool call of every agent passes [`paraph_gateway::Session::call`]; nothing here runs a tool,
+//! opens a connection or reads the environment by itself.
 //!
 //! # Layout
 //! - `catalogue`: which agents there are, as data ([`builtin`]).
