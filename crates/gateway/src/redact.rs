@@ -201,6 +201,9 @@ static EMAIL: LazyLock<Regex> =
 /// Groups of digits that may hold a card number.
 static DIGITS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[0-9](?:[ -]?[0-9]){12,40}\b"));
 
+/// How many digits a card number has at most.
+const LONGEST_CARD: usize = 19;
+
 /// A run of digit groups with the card numbers in it taken out. A card number is one or more whole
 /// groups: parts of longer numbers are not taken for one.
 fn without_cards(run: &str) -> String {
@@ -212,13 +215,17 @@ fn without_cards(run: &str) -> String {
     let mut copied = 0;
     let mut first = 0;
     while let Some((start, _)) = groups.get(first) {
-        let card_end = (first..groups.len()).rev().find(|last| {
-            let digits: String = groups[first..=*last]
-                .iter()
-                .map(|(_, group)| *group)
-                .collect();
-            is_card(&digits)
-        });
+        let mut digits = String::new();
+        let mut card_end = None;
+        for (last, (_, group)) in groups.iter().enumerate().skip(first) {
+            digits.push_str(group);
+            if digits.len() > LONGEST_CARD {
+                break;
+            }
+            if is_card(&digits) {
+                card_end = Some(last);
+            }
+        }
         match card_end.and_then(|last| groups.get(last).map(|end| (last, end))) {
             Some((last, (end, group))) => {
                 out.push_str(&run[copied..*start]);
@@ -236,7 +243,9 @@ fn without_cards(run: &str) -> String {
 /// Whether these are the digits of a card: a known beginning of the right length, and a check digit
 /// that is right by Luhn's rule.
 fn is_card(digits: &str) -> bool {
-    if !(13..=19).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !(13..=LONGEST_CARD).contains(&digits.len())
+        || !digits.bytes().all(|byte| byte.is_ascii_digit())
+    {
         return false;
     }
     let head = |length: usize| {

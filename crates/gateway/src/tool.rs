@@ -2,8 +2,9 @@
 //!
 //! A tool gets arguments that its schema has already accepted. It never decides whether it may run;
 //! the session does. The erased form that the session runs is in `registered.rs`, schemas are checked
-//! in `schema.rs`.
+//! in `schema.rs`, as far as `effort.rs` says that this can be done in reasonable work.
 
+mod effort;
 mod registered;
 mod schema;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! The schema decides: nothing is coerced before it is asked. It never fetches anything.
 
+use super::effort;
 use crate::json::{Json, Shape, Style, write};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -9,18 +10,25 @@ use serde_json::Value;
 /// A schema from outside may not be deeper than this, so that compiling it cannot exhaust the stack.
 const MAX_DEPTH: usize = 64;
 /// Nor have more values than this.
-const MAX_VALUES: usize = 20_000;
+const MAX_VALUES: u64 = 20_000;
 /// How many mistakes the model is told of at once.
 const MAX_TOLD: usize = 3;
 /// How many bytes of one mistake: a message may quote the argument.
 const MAX_MESSAGE: usize = 300;
 
 /// A compiled schema.
-pub(crate) struct Schema(Validator);
+pub(crate) struct Schema {
+    validator: Validator,
+    source: Value,
+    /// How many values the source has.
+    values: u64,
+    /// Whether any part of it refers to another.
+    refers: bool,
+}
 
 impl Schema {
     pub(crate) fn compile(schema: &Value) -> Result<Schema, String> {
-        within_bounds(schema)?;
+        let (values, refers) = within_bounds(schema)?;
         if let Some(kind) = schema.get("type")
             && kind != "object"
             && !kind
@@ -33,14 +41,26 @@ impl Schema {
             // A pattern may come from a stranger; backtracking would let it stop the process.
             .with_pattern_options(PatternOptions::regex())
             .build(schema)
-            .map(Schema)
+            .map(|validator| Schema {
+                validator,
+                source: schema.clone(),
+                values,
+                refers,
+            })
             .map_err(|error| cut(error.to_string()))
     }
 
     pub(crate) fn check(&self, args: &Json) -> Result<(), String> {
-        let value = args.to_value().map_err(|error| error.to_string())?;
+        let text = args.to_string();
+        let value: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        // Without references no part of the schema sees a value twice, and no value is shorter than a
+        // character.
+        let few = !self.refers && self.values.saturating_mul(text.len() as u64) <= effort::MOST;
+        if !few && !effort::is_reasonable(&self.source, &value) {
+            return Err("they are nested too deeply, or too many, for this schema".to_owned());
+        }
         let mut told = Vec::new();
-        for error in self.0.iter_errors(&value).take(MAX_TOLD) {
+        for error in self.validator.iter_errors(&value).take(MAX_TOLD) {
             let place = error.instance_path().to_string();
             let message = cut(error.to_string());
             told.push(match place.as_str() {
@@ -77,14 +97,22 @@ pub(crate) fn of_type<A: schemars::JsonSchema>() -> Value {
     schema
 }
 
-fn within_bounds(schema: &Value) -> Result<(), String> {
+/// How many values the schema has, and whether it refers to parts of itself.
+fn within_bounds(schema: &Value) -> Result<(u64, bool), String> {
     let mut todo = vec![(schema, 1)];
-    let mut seen = 0;
+    let mut seen = 0_u64;
+    let mut refers = false;
     while let Some((value, depth)) = todo.pop() {
         seen += 1;
         if depth > MAX_DEPTH || seen > MAX_VALUES {
             return Err("it is too large".to_owned());
         }
+        if depth > 1 && value.get("$id").is_some_and(Value::is_string) {
+            return Err("a part of it has an `$id` of its own".to_owned());
+        }
+        refers |= effort::REFERENCES
+            .iter()
+            .any(|word| value.get(word).is_some());
         match value {
             Value::Array(items) => todo.extend(items.iter().map(|item| (item, depth + 1))),
             Value::Object(entries) => {
@@ -93,7 +121,7 @@ fn within_bounds(schema: &Value) -> Result<(), String> {
             _ => {}
         }
     }
-    Ok(())
+    Ok((seen, refers))
 }
 
 fn cut(mut message: String) -> String {

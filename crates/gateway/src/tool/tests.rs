@@ -178,6 +178,61 @@ fn a_schema_that_refers_to_itself_ends() {
 }
 
 #[test]
+fn a_schema_that_multiplies_its_own_work_is_not_followed_for_ever() {
+    let nested = |n: usize| {
+        let text = format!("{}{}{}", r#"{"a":"#.repeat(n), "{}", "}".repeat(n));
+        args(&text)
+    };
+    let twice = |word: &str| json!({ word: [{"$ref": "#"}, {"$ref": "#"}] });
+    let laughs = (1..40).fold(json!({"d0": {"type": "object"}}), |mut all, n| {
+        let below = format!("#/$defs/d{}", n - 1);
+        all[format!("d{n}")] = json!({"allOf": [{"$ref": below}, {"$ref": below}]});
+        all
+    });
+    let many: Vec<_> = (0..9_000).map(|n| json!({"const": n})).collect();
+    let table = [
+        (json!({"properties": {"a": twice("allOf")}}), 60, 3),
+        (json!({"properties": {"a": twice("anyOf")}}), 60, 3),
+        (json!({"additionalProperties": twice("oneOf")}), 60, 3),
+        (
+            json!({"$anchor": "x", "properties": {"a": {"allOf": [{"$ref": "#x"}, {"$ref": "#x"}]}}}),
+            60,
+            3,
+        ),
+        (
+            json!({"properties": {"a": {"$ref": "#"}}, "unevaluatedProperties": false}),
+            60,
+            3,
+        ),
+    ];
+    let refusal = "they are nested too deeply, or too many, for this schema";
+    for (schema, deep, flat) in table {
+        let compiled = Schema::compile(&schema).unwrap();
+        assert_eq!(
+            compiled.check(&nested(deep)),
+            Err(refusal.to_owned()),
+            "{schema}"
+        );
+        assert_ne!(
+            compiled.check(&nested(flat)),
+            Err(refusal.to_owned()),
+            "{schema}"
+        );
+    }
+    let laughing = Schema::compile(&json!({"$ref": "#/$defs/d39", "$defs": laughs})).unwrap();
+    assert_eq!(laughing.check(&nested(0)), Err(refusal.to_owned()));
+    let wide = Schema::compile(&json!({"properties": {"l": {"items": {"anyOf": many}}}})).unwrap();
+    let list = |n: usize| args(&format!(r#"{{"l":[{}]}}"#, vec!["1"; n].join(",")));
+    assert_eq!(wide.check(&list(10_000)), Err(refusal.to_owned()));
+    assert_eq!(wide.check(&list(10)), Ok(()));
+    let own = json!({"$defs": {"x": {"$id": "https://example.org/x"}}});
+    assert_eq!(
+        Schema::compile(&own).err().unwrap(),
+        "a part of it has an `$id` of its own"
+    );
+}
+
+#[test]
 fn an_error_becomes_a_tool_error_by_the_question_mark() {
     fn parse(text: &str) -> Result<u8, ToolError> {
         Ok(text.parse()?)
