@@ -186,9 +186,7 @@ async fn alone<S: State>(
     step: &mut Step,
 ) -> Result<(), Error> {
     loop {
-        if session.journal.wants(Mode::Tasks) {
-            begins(live, shape, session, task).await?;
-        }
+        begins(live, shape, session, task).await?;
         let assignment = assign(live, session, task);
         let settled = attempt(shape, session, &assignment, &live.state, &session.halt).await;
         if live.run.tasks.len() == 1
@@ -221,13 +219,13 @@ async fn parallel<S: State>(
     let mut siblings = Siblings {
         set: JoinSet::new(),
         own: None,
+        ended: None,
         shares: limit.is_none(),
     };
     let due: Vec<usize> = live.run.due().collect();
     for (n, &i) in due.iter().enumerate() {
-        siblings
-            .launch(live, shape, session, (i, n == 0, &halt))
-            .await?;
+        begins(live, shape, session, i).await?;
+        siblings.launch(live, shape, session, (i, n == 0, &halt));
     }
     loop {
         let ended = tokio::select! {
@@ -249,11 +247,11 @@ async fn parallel<S: State>(
             step.halted = true;
             continue;
         };
-        match settle(live, shape, session, (i, settled), step).await {
+        let settling = settle(live, shape, session, (i, settled), step);
+        match siblings.beside(settling).await {
             Ok(true) => {
-                siblings
-                    .launch(live, shape, session, (i, false, &halt))
-                    .await?
+                siblings.beside(begins(live, shape, session, i)).await?;
+                siblings.launch(live, shape, session, (i, false, &halt));
             }
             Ok(false) => {}
             Err(e) => {
@@ -278,21 +276,20 @@ struct Siblings<S: State> {
     /// Dropping the set aborts what still runs; that happens only without a graceful end.
     set: JoinSet<(usize, Settled<S>)>,
     own: Option<BoxFuture<'static, (usize, Settled<S>)>>,
+    /// The driver's own task, if it ended while the driver was busy with another.
+    ended: Option<(usize, Settled<S>)>,
     /// Whether the driver's thread may be shared: not where a timer must be able to end every task.
     shares: bool,
 }
 
 impl<S: State> Siblings<S> {
-    async fn launch(
+    fn launch(
         &mut self,
-        live: &mut Live<S>,
+        live: &Live<S>,
         shape: &Arc<Shape<S>>,
         session: &Arc<Session>,
         (task, own, halt): (usize, bool, &Halt),
-    ) -> Result<(), Error> {
-        if session.journal.wants(Mode::Tasks) {
-            begins(live, shape, session, task).await?;
-        }
+    ) {
         let assignment = assign(live, session, task);
         let (shape, session) = (shape.clone(), session.clone());
         let (state, halt) = (live.state.clone(), halt.clone());
@@ -306,12 +303,32 @@ impl<S: State> Siblings<S> {
         } else {
             self.set.spawn(work);
         }
-        Ok(())
+    }
+
+    /// Goes on with the driver's own task while the driver waits for `work`: that task may hold what
+    /// `work` waits for, such as the queue of what is saved behind the run.
+    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|cx| {
+            let done = work.as_mut().poll(cx);
+            if done.is_pending()
+                && let Some(own) = &mut self.own
+                && let Poll::Ready(ended) = own.as_mut().poll(cx)
+            {
+                self.own = None;
+                self.ended = Some(ended);
+            }
+            done
+        })
+        .await
     }
 
     /// The next that ended, `Some(None)` if it was aborted (panics of nodes are caught inside); `None` when
     /// all have.
     async fn next(&mut self) -> Option<Option<(usize, Settled<S>)>> {
+        if let Some(ended) = self.ended.take() {
+            return Some(Some(ended));
+        }
         std::future::poll_fn(|cx| {
             if let Some(own) = &mut self.own
                 && let Poll::Ready(ended) = own.as_mut().poll(cx)
@@ -345,6 +362,9 @@ async fn begins<S: State>(
     session: &Session,
     i: usize,
 ) -> Result<(), Error> {
+    if !session.journal.wants(Mode::Tasks) {
+        return Ok(());
+    }
     let task = &live.run.tasks[i];
     let payload = task.payload.as_ref();
     let start = EventData::TaskStart {

@@ -6,6 +6,7 @@
     reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
 )]
 
+use futures::future::BoxFuture;
 use paraph_graph::*;
 use proptest::prelude::*;
 use std::{
@@ -367,4 +368,73 @@ async fn no_superstep_copies_the_state() {
     let again = graph.thread(&store, "sync").run(run().rounds(0));
     again.await.unwrap().done().unwrap();
     assert_eq!(CLONES.load(Ordering::SeqCst) - before, 0);
+}
+
+/// A store that takes a second for each note.
+struct Slow(MemoryStore);
+
+impl Checkpoints for Slow {
+    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> BoxFuture<'a, Result<Lease, Error>> {
+        self.0.lease(thread, run)
+    }
+    fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> BoxFuture<'a, Result<(), Error>> {
+        self.0.put(scope, put)
+    }
+    fn note<'a>(
+        &'a self,
+        scope: &'a Scope,
+        at: CheckpointId,
+        epoch: u64,
+        notes: Vec<Note>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            self.0.note(scope, at, epoch, notes).await
+        })
+    }
+    fn load<'a>(
+        &'a self,
+        scope: &'a Scope,
+        at: Option<CheckpointId>,
+    ) -> BoxFuture<'a, Result<Option<Loaded>, Error>> {
+        self.0.load(scope, at)
+    }
+    fn history<'a>(
+        &'a self,
+        scope: &'a Scope,
+        query: &'a HistoryQuery,
+    ) -> BoxFuture<'a, Result<Vec<Entry>, Error>> {
+        self.0.history(scope, query)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_waits_for_its_step_to_be_saved_is_not_held_up_by_a_sibling_that_ends() {
+    let stepping = async |_: &Work, ctx: &Ctx| {
+        ctx.step("one", async { Ok(1) }).await?;
+        ctx.step("two", async { Ok(2) }).await?;
+        Ok(Work::update().log(["stepping".to_owned()]))
+    };
+    let graph = work()
+        .node("stepping", stepping)
+        .node("sibling", log)
+        .start(["stepping", "sibling"])
+        .end(["stepping", "sibling"])
+        .build()
+        .unwrap();
+    let store: Store = Arc::new(Slow(MemoryStore::default()));
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let run = graph
+            .thread(&store, format!("{durability:?}"))
+            .run(Work::update())
+            .durability(durability);
+        // Nobody waits for an hour: the paused clock gets there only if nothing else can happen.
+        let ended = tokio::time::timeout(Duration::from_secs(3600), run).await;
+        let work = ended
+            .expect("the run stands still")
+            .unwrap()
+            .done()
+            .unwrap();
+        assert_eq!(work.log, ["stepping", "sibling"], "{durability:?}");
+    }
 }
