@@ -1,8 +1,12 @@
 //! Interrupts: Ctrl-C, and the request to terminate. The first one is for the run; the second ends the
-//! program on the spot, whatever the run is doing.
+//! program on the spot, whatever the run is doing, and so does a run that does not come to its end.
 
 use crate::failure::INTERRUPTED;
+use std::time::Duration;
 use tokio::sync::oneshot;
+
+/// How long a run may take to wind down after the first interrupt.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// The first interrupt.
 pub(crate) struct Interrupt(oneshot::Receiver<()>);
@@ -16,7 +20,8 @@ impl Interrupt {
         tokio::spawn(async move {
             signals.next().await;
             let _ = sender.send(());
-            signals.next().await;
+            // Whoever reads our output may have stopped without going away: then nothing else would end.
+            let _ = tokio::time::timeout(GRACE, signals.next()).await;
             std::process::exit(i32::from(INTERRUPTED));
         });
         Ok(Interrupt(receiver))

@@ -219,6 +219,22 @@ impl ModelError {
         }
     }
 
+    /// The same error with another text in the place of a secret.
+    pub(crate) fn without(mut self, secret: &str, instead: &str) -> Self {
+        if let Self::Connect { message }
+        | Self::Auth { message }
+        | Self::RateLimited { message, .. }
+        | Self::BadRequest { message }
+        | Self::ContextOverflow { message }
+        | Self::Server { message, .. }
+        | Self::Disconnected { message }
+        | Self::Decode { message } = &mut self
+        {
+            *message = message.replace(secret, instead);
+        }
+        self
+    }
+
     /// Whether the same request may well succeed a little later: 429 and 5xx, nothing else.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::Server { .. })

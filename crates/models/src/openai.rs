@@ -83,7 +83,12 @@ impl OpenAi {
             }
             Ok(events(response))
         };
-        stream::once(opened).try_flatten().boxed()
+        // A server may repeat the key in an error of any kind, also after a status of 200.
+        let hidden = |error: ModelError| match &self.key {
+            Some(key) => error.without(key.expose_secret(), "[key]"),
+            None => error,
+        };
+        stream::once(opened).try_flatten().map_err(hidden).boxed()
     }
 
     async fn send(&self, request: &ChatRequest, wire: Wire) -> Result<Response, ModelError> {
@@ -154,7 +159,7 @@ fn events(response: Response) -> ChunkStream<'static> {
     struct Reading {
         response: Response,
         decoder: SseDecoder,
-        ready: VecDeque<Chunk>,
+        ready: VecDeque<Result<Chunk, ModelError>>,
         bytes: usize,
         finished: bool,
         closed: bool,
@@ -170,7 +175,12 @@ fn events(response: Response) -> ChunkStream<'static> {
     let next = |mut reading: Reading| async move {
         loop {
             if let Some(chunk) = reading.ready.pop_front() {
-                return Ok(Some((chunk, reading)));
+                return Ok(Some((chunk?, reading)));
+            }
+            if reading.closed && !reading.finished {
+                return Err(ModelError::Disconnected {
+                    message: "the event stream ended before the answer did".to_owned(),
+                });
             }
             if reading.closed {
                 return Ok(None);
@@ -188,22 +198,22 @@ fn events(response: Response) -> ChunkStream<'static> {
                 }
             };
             for data in events {
-                match read_event(&data)? {
-                    Event::Chunk(chunk) => {
+                match read_event(&data) {
+                    Ok(Event::Chunk(chunk)) => {
                         reading.finished |= chunk.finish_reason.is_some();
-                        reading.ready.push_back(chunk);
+                        reading.ready.push_back(Ok(chunk));
                     }
-                    Event::Done => {
+                    Ok(Event::Done) => {
                         reading.finished = true;
                         reading.closed = true;
                         break;
                     }
+                    // After what came before it, however the network cut the two.
+                    Err(error) => {
+                        reading.ready.push_back(Err(error));
+                        break;
+                    }
                 }
-            }
-            if reading.closed && !reading.finished {
-                return Err(ModelError::Disconnected {
-                    message: "the event stream ended before the answer did".to_owned(),
-                });
             }
         }
     };

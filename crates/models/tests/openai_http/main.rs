@@ -161,6 +161,21 @@ async fn an_error_in_the_middle_of_a_stream_has_its_reason() {
 }
 
 #[tokio::test]
+async fn what_came_before_an_error_is_given_before_it_and_nothing_is_tried_again() {
+    let error = r#"{"error":{"message":"overloaded","type":"server_error"}}"#;
+    let plays = vec![Play::events(&format!("{HALF}data: {error}\n\n"))];
+    let server = StandIn::start(plays).await;
+    let model = model(&server.address, RetryPolicy::default());
+    let request = request();
+    let mut stream = model.stream(&request);
+    assert!(stream.next().await.unwrap().is_ok());
+    let error = stream.next().await.unwrap().unwrap_err();
+    assert_eq!(error.reason(), "llm_error:server");
+    drop(stream);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
 async fn every_status_has_its_reason() {
     let overflow = r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#;
     let openai_overflow = r#"{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}"#;
@@ -204,6 +219,14 @@ async fn a_key_that_the_server_repeats_is_not_shown() {
         "the model refused the credentials: status 401: Incorrect API key provided: [key]."
     );
     assert!(!format!("{error:?}").contains("sk-canary"));
+    // Nor where an error comes in an answer that looks like a success.
+    let body = r#"{"error":{"message":"sk-canary is wrong","code":"invalid_request"}}"#;
+    let whole = complete(Play::status(200, "", body)).await.unwrap_err();
+    let piece = streamed(Play::events(&format!("{HALF}data: {body}\n\n"))).await;
+    for error in [whole, piece.unwrap_err()] {
+        assert!(error.to_string().contains("[key] is wrong"), "{error}");
+        assert!(!format!("{error:?}").contains("sk-canary"));
+    }
 }
 
 #[tokio::test]
