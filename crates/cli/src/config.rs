@@ -75,6 +75,15 @@ impl Config {
         flags: Vec<(&'static str, &'static str, Option<&str>)>,
     ) -> Result<Config, Failure> {
         let environment = Environment::read(sources.env_file.as_deref())?;
+        for variable in settings().iter().flat_map(|setting| &setting.variables) {
+            // A key that is not seen would mean another model than the one that was asked for.
+            let both = [variable.clone(), format!("{variable}_FILE")];
+            if let Some(name) = both.iter().find(|name| environment.is_unreadable(name)) {
+                return Err(Failure::usage(format_args!(
+                    "{name}: its value is not UTF-8"
+                )));
+            }
+        }
         let log = sources.log.as_deref();
         let flags = flags.into_iter().chain([("log", "--log", log)]);
         let mut files = Vec::new();

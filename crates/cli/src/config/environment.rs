@@ -7,7 +7,7 @@ use super::{Found, Source};
 use crate::failure::Failure;
 use crate::patience::{patiently, too_slow};
 use directories::ProjectDirs;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ pub(crate) struct Environment {
     real: BTreeMap<String, String>,
     file: BTreeMap<String, String>,
     path: PathBuf,
+    /// Variables whose values are no UTF-8.
+    unreadable: BTreeSet<String>,
     /// Whether that file is there.
     pub(crate) has_file: bool,
 }
@@ -28,16 +30,22 @@ pub(crate) struct Environment {
 impl Environment {
     /// Reads the real environment, and `.env` in the working directory or the file that was named.
     pub(crate) fn read(named: Option<&Path>) -> Result<Environment, Failure> {
-        let real = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
+        let (mut real, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
+        for (name, value) in std::env::vars_os() {
+            match (name.into_string(), value.into_string()) {
+                (Ok(name), Ok(value)) => drop(real.insert(name, value)),
+                (Ok(name), Err(_)) => drop(unreadable.insert(name)),
+                (Err(_), _) => {}
+            }
+        }
         let path = named.unwrap_or(Path::new(".env")).to_owned();
         let text = match read_text(&path) {
             Ok(text) => Some(text),
             Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(Failure::Usage(format!("{}: {error}", path.display()))),
         };
-        Environment::of(real, path, text.as_deref())
+        let read = Environment::of(real, path, text.as_deref())?;
+        Ok(Environment { unreadable, ..read })
     }
 
     /// From what was read. Apart from substitutions in the file, which see the real environment, a
@@ -60,6 +68,7 @@ impl Environment {
             real,
             file,
             path,
+            unreadable: BTreeSet::new(),
             has_file: text.is_some(),
         })
     }
@@ -67,6 +76,11 @@ impl Environment {
     /// A variable of the real environment, empty or not.
     pub(crate) fn real(&self, name: &str) -> Option<&str> {
         self.real.get(name).map(String::as_str)
+    }
+
+    /// Whether the real environment has a value for this variable that cannot be read.
+    pub(crate) fn is_unreadable(&self, name: &str) -> bool {
+        self.unreadable.contains(name)
     }
 
     /// The `.env` file's path, whether or not it is there.

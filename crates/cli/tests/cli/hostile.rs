@@ -197,3 +197,26 @@ fn a_usage_beyond_all_numbers_is_shown_and_ends_a_run_with_limits() {
     let ended = sandbox.run(&args);
     assert_eq!((ended.code, ended.reason().as_str()), (3, "max_tokens"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_variable_that_cannot_be_read_is_named_and_not_passed_over() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let sandbox = Sandbox::new();
+    for (name, code) in [
+        ("OPENAI_API_KEY", 2),
+        ("OPENAI_API_KEY_FILE", 2),
+        ("UNKNOWN", 0),
+    ] {
+        let mut command = sandbox.command(&["run", "support", "--model", "rehearsal"]);
+        command.env(name, std::ffi::OsString::from_vec(b"sk-\xff".to_vec()));
+        let output = command.output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{name}: {err}");
+        assert_eq!(
+            err.contains(&format!("{name}: its value is not UTF-8")),
+            code == 2,
+            "{err}"
+        );
+    }
+}
