@@ -1,7 +1,7 @@
 //! `#[derive(State)]`: a state's typed update, its reducers and its JSON form by channel.
 //!
 //! Used through `paraph-graph`, which re-exports it. Everything with logic lives there
-//! (`state/channel.rs`); this crate emits tables of calls and must not grow rules of its own.
+//! (`state/`); this crate emits tables of calls and must not grow rules of its own.
 
 mod field;
 

@@ -239,8 +239,14 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> NodeError {
     NodeError::msg(format!("panicked: {}", words_of(panic)))
 }
 
+/// Work whose panics end as an error: for what runs between nodes, which have their own guard.
+pub(crate) async fn guarded<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.unwrap_or_else(|panic| Err(Error::Panicked(words_of(&*panic).to_owned())))
+}
+
 /// What a panic said.
-pub(crate) fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
+fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic
         .downcast_ref::<&str>()
         .copied()

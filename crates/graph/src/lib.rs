@@ -115,10 +115,11 @@ pub use wire::FailureKind;
 /// What `#[derive(State)]` expands to. Not for use by hand.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::state::channel::{
-        Write, bad, check, decode, decode_list, encode, encode_list, fold, length, length_list,
-        no_channel, note, object, read, since, since_list, tell, told, unknown, write, write_last,
-        writes,
+    pub use crate::state::channel::{Write, check, fold, write, write_last, writes};
+    pub use crate::state::json::{note, object, read, tell, told, unknown};
+    pub use crate::state::stored::{
+        decode, decode_list, encode, encode_list, length, length_list, no_channel, since,
+        since_list,
     };
     pub use crate::state::{Change, Channel, List, Patch, PatchKind, Rejected, reduce};
     pub use serde_json::{Error as JsonError, Map, Value};

@@ -15,7 +15,7 @@ use crate::{
     node::Target,
     run::{Hop, Run},
     session::{Session, lock},
-    state::{Change, Rejected, channel},
+    state::{Change, Rejected, json},
     topology::Route,
     wire,
 };
@@ -463,7 +463,7 @@ impl<S: State> Live<S> {
             let patch = self
                 .state
                 .encode(i, change)
-                .map_err(|source| channel::bad(channel.name, source))?;
+                .map_err(|source| json::bad(channel.name, source))?;
             *change = Change::Unchanged;
             deltas.push(Delta {
                 channel: channel.name.to_owned(),

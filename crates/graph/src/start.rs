@@ -8,7 +8,7 @@ mod resume;
 use crate::{
     CheckpointId, Command, Control, Durability, Error, Graph, Mode, Name, Outcome, RunId,
     RunOptions, State, StoppedBy, Stream,
-    attempt::words_of,
+    attempt::guarded,
     checkpoint::{Lease, Loaded, Scope, Store},
     control::{CancelReason, Ending},
     drive::{End, drive, note_open},
@@ -20,13 +20,12 @@ use crate::{
     thread::check_name,
     wire::FailureKind,
 };
-use futures::{FutureExt, future::BoxFuture};
+use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 use std::{
     any::Any,
     future::IntoFuture,
-    panic::AssertUnwindSafe,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -205,9 +204,7 @@ impl<S: State> Start<S> {
     async fn execute(self, events: Option<Events>) -> Result<Outcome<S>, Error> {
         let mut told = Told(self.control.clone(), Ending::Failed);
         // Nodes that panic have failed; here end the panics of what runs between them.
-        let outcome = AssertUnwindSafe(self.go(events)).catch_unwind().await;
-        let outcome =
-            outcome.unwrap_or_else(|panic| Err(Error::Panicked(words_of(&*panic).to_owned())));
+        let outcome = guarded(self.go(events)).await;
         told.1 = match &outcome {
             Ok(Outcome::Stopped {
                 why: StoppedBy::Drain,

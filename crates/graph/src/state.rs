@@ -1,19 +1,22 @@
 //! What a state is: channels, what a node writes to them, and what a checkpoint stores of them.
 //!
 //! `#[derive(State)]` implements [`State`]; nobody else does. This module must not know of nodes,
-//! supersteps or stores. The functions that the derive calls are in [`channel`], the built-in
-//! reducers in [`reduce`].
+//! supersteps or stores. The functions that the derive calls are in `channel`, `stored` and
+//! `json`, the built-in reducers in [`reduce`].
 
 pub(crate) mod change;
 pub(crate) mod channel;
+pub(crate) mod json;
 pub mod reduce;
+pub(crate) mod stored;
 pub(crate) mod text;
 
 use crate::Error;
 use serde_json::{Map, Value};
 
 pub use change::{Change, IntoChange};
-pub use channel::{Channel, List, Patch, PatchKind, Rejected};
+pub use channel::{Channel, Rejected};
+pub use stored::{List, Patch, PatchKind};
 
 /// A graph's state: a struct whose fields are channels.
 ///
@@ -127,7 +130,7 @@ pub trait State: Clone + Default + Send + Sync + 'static {
             let value = self
                 .encode(i, &Change::Replaced)
                 .and_then(|patch| serde_json::from_slice(&patch.json))
-                .map_err(|source| channel::bad(channel.name, source))?;
+                .map_err(|source| json::bad(channel.name, source))?;
             map.insert(channel.name.to_owned(), value);
         }
         Ok(Value::Object(map))

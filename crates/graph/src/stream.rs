@@ -5,6 +5,7 @@
 
 use crate::{
     Error,
+    attempt::guarded,
     control::{CancelReason, Control, Ending},
     event::Event,
     run::Interrupt,
@@ -227,12 +228,13 @@ impl<S: Send + 'static> Stream<S> {
         form: impl FnOnce(S) -> Result<T, Error> + Send + 'static,
     ) -> Stream<T> {
         let driver = self.driver.take();
-        let mapped = Box::pin(async move {
+        // The form is JSON in the words of the state's own code, which may panic too.
+        let mapped = Box::pin(guarded(async move {
             match driver {
                 Some(driver) => driver.await?.map(form),
                 None => Err(Error::Cancelled(CancelReason::Disconnect)),
             }
-        });
+        }));
         Stream::new(self.events.take(), mapped, self.control.clone())
     }
 }
