@@ -1,4 +1,4 @@
-//! Two error types: [`Error`] is what a caller of a graph sees, [`NodeError`] what a node returns.
+//! What goes wrong: [`Error`] for whoever builds and runs graphs, [`NodeError`] for whoever writes nodes.
 
 use crate::{CheckpointId, Interrupt, Name, RunId, StoppedBy, control::CancelReason};
 
@@ -8,11 +8,11 @@ pub type Result<T, E = NodeError> = std::result::Result<T, E>;
 /// Any error, boxed.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a graph could not be built, run, read or resumed.
+/// A failure of a graph as a whole: in building it, in a run, in what is stored of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Every fault that `build` found, one a line.
+    /// The graph has faults; these are all of them.
     #[error("the graph `{graph}` cannot be built:\n  {}", faults.join("\n  "))]
     Build {
         /// The graph's name.
@@ -235,7 +235,7 @@ impl Error {
     }
 }
 
-/// What a node returns when it does not end well. Any error converts into it with `?`.
+/// A node's failure, of any type: `?` makes one of every error. Questions to people travel in it too.
 ///
 /// ```
 /// use paraph_graph::NodeError;
@@ -294,7 +294,7 @@ impl std::fmt::Debug for NodeError {
     }
 }
 
-// Like `anyhow::Error`, this does not implement `Error` itself; that is what lets `?` take any error.
+// `NodeError` is no `Error` itself. If it were, this would overlap with the reflexive `From`.
 impl<E: std::error::Error + Send + Sync + 'static> From<E> for NodeError {
     fn from(e: E) -> Self {
         NodeError(Kind::Failed(Box::new(e)))

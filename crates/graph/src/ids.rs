@@ -1,8 +1,8 @@
 //! Identifiers: runs, checkpoints, tasks, and the keys that tasks hand to the outside.
 //!
-//! Run and checkpoint ids are time-ordered UUIDs (version 7). A task is named by the checkpoint at
-//! which it was born and its place there, never by the thread's head: an update of the thread keeps
-//! it, a fork renews it.
+//! Run and checkpoint ids are time-ordered UUIDs (version 7). A task's id comes from the checkpoint that
+//! made it due, and its place among the tasks made due there. The thread's head has no part in it: an
+//! update of the thread leaves tasks their ids, a fork gives them new ones.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

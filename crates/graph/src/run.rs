@@ -1,8 +1,8 @@
-//! The step machine: what is due, what waits, what comes next.
+//! The step machine: which tasks are due, which wait, and which follow from them.
 //!
-//! Pure and serialisable: no futures, clock, random numbers or IO, and no state type either. Ids are
-//! arguments. The driver tells it what finished and where each task wants to go; it never looks at
-//! what a task wrote. Everything saved is by name, so that a graph may gain nodes between two runs.
+//! It knows no state, waits for nothing and draws nothing: ids are given to it, and all of it can be
+//! saved. The driver says which tasks are done and where they lead, and never shows it what they wrote.
+//! What is saved has names and no indices, so that a graph may gain nodes between two runs.
 
 use crate::{
     ids::{Birth, TaskId},
