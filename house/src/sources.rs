@@ -1,4 +1,4 @@
-//! Rules on one Rust file: its head, its size, its names, and its exceptions from lints.
+//! Rules on one Rust file: its head, its size, its names, its exceptions from lints, and what it may read.
 //!
 //! Called by `tests/house.rs` for every Rust file of the checkout. What clippy already checks (function length,
 //! number of arguments, `unwrap`) is not repeated here; `manifests` checks that those lints are on.
@@ -31,6 +31,7 @@ pub fn check(file: &TextFile) -> Vec<Finding> {
     found.extend(module_name(file));
     found.extend(names(file, &lines));
     found.extend(exceptions(file, &lines));
+    found.extend(environment(file, &lines));
     found
 }
 
@@ -124,6 +125,19 @@ fn names(file: &TextFile, lines: &[Line]) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// The libraries are told everything by their callers: only the binary reads the environment.
+fn environment(file: &TextFile, lines: &[Line]) -> Vec<Finding> {
+    let library = file.path.starts_with("crates/") && !file.path.starts_with("crates/cli/");
+    let reads = |line: &&Line| library && !line.test && line.code.contains("env::");
+    let advice =
+        "reads the environment: take it as an argument, `cli/src/config/environment.rs` reads it";
+    lines
+        .iter()
+        .filter(reads)
+        .map(|line| Finding::new(&file.path, line.number, advice))
+        .collect()
 }
 
 /// Exceptions from lints say why, and end when they are no longer needed: `expect` with a reason.
@@ -245,6 +259,14 @@ mod tests {
         assert_one("src/a.rs", "mod utils;\n", 2, "`utils`");
         assert_one("src/prelude.rs", "", 1, "`prelude`");
         assert_one("tests/common/mod.rs", "", 1, "`common`");
+    }
+
+    #[test]
+    fn a_library_that_reads_the_environment_is_found() {
+        let body = "fn a() { std::env::var(\"HOME\"); }\n";
+        assert_one("crates/models/src/a.rs", body, 2, "environment");
+        assert_eq!(found("crates/cli/src/a.rs", body), []);
+        assert_eq!(found("crates/models/tests/a.rs", body), []);
     }
 
     #[test]
