@@ -6,7 +6,9 @@
 )]
 
 use paraph_graph::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+use serde_json::json;
 use std::sync::{Arc, OnceLock};
 
 const ALL: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
@@ -41,8 +43,9 @@ fn touchy(sum: &mut u64, n: u64) -> Change {
     Change::Replaced
 }
 
-#[derive(State, Clone, Default, Debug, PartialEq)]
+#[derive(State, Clone, Default, Debug, PartialEq, JsonSchema)]
 struct Case {
+    #[schemars(with = "u8")]
     odd: Odd,
     #[reduce(touchy)]
     sum: u64,
@@ -110,6 +113,18 @@ async fn a_panic_outside_of_a_node_ends_the_run_with_an_error_and_leaves_the_thr
     }
     let error = graph(0, 13, None).invoke(Case::update()).await.unwrap_err();
     assert!(matches!(error, Error::Panicked(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_value_that_panics_only_in_the_answer_of_a_served_graph_is_an_error_too() {
+    let graph: Arc<dyn AnyGraph> = Arc::new(graph(2, 0, None));
+    let outcome = graph.start(None, Request::new(AnyAsk::Input(json!({}))));
+    let outcome = outcome.unwrap().outcome().await;
+    let error = outcome.unwrap_err();
+    assert!(
+        matches!(&error, Error::Panicked(words) if words == "writing panics"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
