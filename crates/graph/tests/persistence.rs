@@ -4,77 +4,11 @@
     reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
 )]
 
+mod nesting;
+
+use nesting::*;
 use paraph_graph::*;
 use serde_json::json;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
-};
-
-#[derive(State, Clone, Default, Debug, PartialEq)]
-struct Outer {
-    turn: u32,
-    #[reduce(append)]
-    log: Vec<String>,
-    total: u32,
-}
-
-#[derive(State, Clone, Default, Debug, PartialEq)]
-struct Inner {
-    word: String,
-    count: u32,
-    #[reduce(append)]
-    seen: Vec<String>,
-}
-
-type Count = Arc<AtomicU32>;
-
-fn count() -> Count {
-    Count::default()
-}
-
-fn hit(count: &Count) -> u32 {
-    count.fetch_add(1, Ordering::SeqCst) + 1
-}
-
-fn hits(count: &Count) -> u32 {
-    count.load(Ordering::SeqCst)
-}
-
-fn log(line: impl Into<String>) -> Update<Outer> {
-    Outer::update().log([line.into()])
-}
-
-fn seen(line: impl Into<String>) -> Update<Inner> {
-    Inner::update().seen([line.into()])
-}
-
-/// Counts how often it was called in one state, and remembers each word.
-fn counting() -> Graph<Inner> {
-    Graph::<Inner>::new("counting")
-        .node("count", async |i: &Inner, _: &Ctx| {
-            Ok(seen(i.word.clone()).count(i.count + 1))
-        })
-        .start("count")
-        .end("count")
-        .build()
-        .unwrap()
-}
-
-/// A parent that calls `child` once per run and logs what it had seen.
-fn calling(child: &Graph<Inner>, persistent: bool) -> Graph<Outer> {
-    let node = child.mapped(
-        |o: &Outer| Inner::update().word(format!("turn {}", o.turn)),
-        |i: Inner| log(i.seen.join(" + ")).total(i.count),
-    );
-    let graph = Graph::<Outer>::new("calling");
-    let graph = if persistent {
-        graph.node("child", node.persistent())
-    } else {
-        graph.node("child", node)
-    };
-    graph.start("child").end("child").build().unwrap()
-}
 
 // 40.
 #[tokio::test]
