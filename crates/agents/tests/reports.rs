@@ -194,6 +194,36 @@ async fn b22_prose_is_no_action_and_the_same_hand_over_again_ends_the_run() {
     assert_eq!(ran.load(Ordering::SeqCst), 1);
 }
 
+/// F19, tavily-python#177: a search that is refused for its rate. The model reads an error and never an
+/// empty result.
+#[tokio::test]
+async fn f19_a_refused_search_is_an_error_to_the_model_and_no_empty_list() {
+    let schema = json!({"type": "object"});
+    let search = DynTool::new("search", "Searches", schema, async |_: Json| {
+        Err::<Vec<String>, _>(ToolError::new("429: too many requests, wait 30 s"))
+    });
+    let gateway = Gateway::builder(MemoryStore::shared())
+        .dynamic(search)
+        .policy(Policy::new().allow(["search"]))
+        .build()
+        .unwrap();
+    let agent = React::new("searcher", "Search.", gateway).unwrap();
+    let call = json!({"tool_calls": [{"id": "c1", "name": "search", "arguments": {}}]});
+    let script = format!("{call}\n{}", json!({"content": "I could not search."}));
+    let model = ScriptedModel::parse(&script, "script").unwrap();
+    let terms = Terms::new(Arc::new(model), "t");
+    let result = agent.start("Go", &terms).await.unwrap().result().await;
+    assert_eq!(result.answer(), Some("I could not search."));
+    let trace = result.trace();
+    assert_eq!((trace.len(), trace[0].ok), (1, false));
+    let json = result.to_json().unwrap();
+    let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let told = &read["messages"].as_array().unwrap()[2];
+    assert_eq!(told["status"], "error");
+    let text = told["content"].as_str().unwrap();
+    assert!(text.contains("429: too many requests, wait 30 s"), "{text}");
+}
+
 /// A turn of very many calls with long arguments: each task reads its own call alone.
 #[tokio::test]
 async fn a_thousand_calls_with_long_arguments_are_answered_without_reading_all_for_each() {

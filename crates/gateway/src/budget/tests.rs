@@ -163,6 +163,28 @@ fn prices_round_up_and_do_not_overflow() {
     assert_eq!(price.spend(u64::MAX, u64::MAX).tokens, u64::MAX);
 }
 
+/// F10: a late stage wants 75 calls where 8 are left; it gets what fits, and not one more.
+#[test]
+fn a_late_stage_is_limited_to_what_fits_in_what_is_left() {
+    let parent = Budget::new(Limits {
+        tool_calls: 80,
+        children: 1,
+        ..Limits::default()
+    });
+    let earlier: Vec<_> = (0..72).map(|_| parent.count_call("search")).collect();
+    assert!(earlier.iter().all(Result::is_ok));
+    let share = |tool_calls| Limits {
+        tool_calls,
+        ..Limits::default()
+    };
+    assert_eq!(parent.carve(share(75)).err(), Some(Stop::MaxToolCalls));
+    let verify = parent.carve(share(parent.left().tool_calls)).unwrap();
+    let checked = (0..75)
+        .filter(|_| verify.count_call("verify").is_ok())
+        .count();
+    assert_eq!((checked, parent.left().tool_calls), (8, 0));
+}
+
 /// F09: 100 children want to start; the cap holds when they ask, and what the parent kept is there for
 /// the report.
 #[test]
