@@ -14,7 +14,7 @@ use crate::tree::TextFile;
 /// For each package of the workspace the packages of the workspace that it may use, in code and in tests.
 ///
 /// A new line or a new arrow is an architecture change: say in ARCHITECTURE.md which dependency it stops.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     (
         "paraph",
         &[
@@ -22,6 +22,7 @@ const ARROWS: [(&str, &[&str]); 6] = [
             "paraph-gateway",
             "paraph-graph",
             "paraph-models",
+            "paraph-store",
         ],
     ),
     (
@@ -32,6 +33,7 @@ const ARROWS: [(&str, &[&str]); 6] = [
     ("paraph-graph", &["paraph-graph-derive"]),
     ("paraph-graph-derive", &[]),
     ("paraph-models", &[]),
+    ("paraph-store", &["paraph-gateway", "paraph-graph"]),
 ];
 
 /// Packages that only develop the others: nobody may use them, and they may use what they look at.

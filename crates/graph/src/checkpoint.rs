@@ -5,13 +5,17 @@
 
 use crate::{
     Error,
+    control::CancelReason,
     ids::{CheckpointId, RunId, TaskId},
+    log::LogEntry,
     state::PatchKind,
+    threads::{RunStatus, Standing},
 };
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// Where checkpoints belong: a thread, and within it the graph itself or one of its subgraphs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,6 +97,59 @@ pub struct Put {
     pub notes: Vec<Note>,
     /// The writer's lease; an older epoch than the thread's is refused with `Conflict`.
     pub epoch: u64,
+    /// How the thread stands from here on; nothing in the scope of a subgraph.
+    pub standing: Option<Standing>,
+    /// What the thread's log gets in the same transaction.
+    pub events: Vec<LogEntry>,
+}
+
+/// Notes on a checkpoint that is there already.
+#[derive(Clone, Debug)]
+pub struct Notes {
+    /// The checkpoint.
+    pub at: CheckpointId,
+    /// The writer's lease.
+    pub epoch: u64,
+    /// See there.
+    pub notes: Vec<Note>,
+    /// What the thread's log gets in the same transaction.
+    pub events: Vec<LogEntry>,
+}
+
+/// Who wants a thread, and what its row is to say of the run.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The run.
+    pub run: RunId,
+    /// Nothing for a write between runs, which leaves no row.
+    pub start: Option<RunStart>,
+}
+
+/// What a run's row says from its start on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunStart {
+    /// The name of the graph.
+    pub graph: String,
+    /// With what it was started, in the words of whoever started it; null leaves what is there, so
+    /// that a run which is taken up again keeps its arguments.
+    pub arguments: Value,
+}
+
+/// How a run came to rest.
+#[derive(Clone, Debug)]
+pub struct RunEnd {
+    /// The run.
+    pub run: RunId,
+    /// Its lease, which is given back with this.
+    pub epoch: u64,
+    /// What its row says from here on.
+    pub status: RunStatus,
+    /// Why it failed, if it did.
+    pub error: Option<String>,
+    /// How the thread stands.
+    pub standing: Option<Standing>,
+    /// What the thread's log gets in the same transaction.
+    pub events: Vec<LogEntry>,
 }
 
 /// What a task left on a checkpoint before its superstep ended.
@@ -204,8 +261,11 @@ impl HistoryQuery {
 
 /// The right to write to a thread, until it is dropped.
 pub struct Lease {
-    /// Grows with each lease of the thread; a store refuses writes with an older one.
+    /// Grows with each lease of the thread, also over its deletion; a store refuses writes with an
+    /// older one.
     pub epoch: u64,
+    /// Becomes `Some` when the run is to end: somebody asked the store for it, or the lease is lost.
+    pub wish: Option<watch::Receiver<Option<CancelReason>>>,
     /// Whatever the store needs to take it back; dropped with the lease.
     pub guard: Option<Box<dyn std::any::Any + Send + Sync>>,
 }
@@ -215,11 +275,23 @@ pub struct Lease {
 /// Futures may be dropped at any time; what was begun may then have happened or not, but never in
 /// part. `put` and `note` take effect in the order in which they were called on one scope.
 pub trait Checkpoints: Send + Sync + 'static {
-    /// Takes the thread for `run`.
+    /// Takes the thread for a run, whose row says `running` from here on. A store that several
+    /// processes share gives a thread away whose holder died, or has not been heard of for long; until
+    /// then it keeps the lease fresh by itself.
     ///
     /// # Errors
     /// [`Error::Conflict`] naming the holder while another run has it.
-    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> BoxFuture<'a, Result<Lease, Error>>;
+    fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>>;
+
+    /// Writes down how a run came to rest, and gives its lease back. Stores without rows of runs do
+    /// nothing here: dropping the lease gives it back.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] for an old epoch.
+    fn finish<'a>(&'a self, thread: &'a str, end: RunEnd) -> BoxFuture<'a, Result<(), Error>> {
+        let _ = (thread, end);
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Saves a superstep: deltas, machine and notes together, or nothing.
     ///
@@ -233,13 +305,7 @@ pub trait Checkpoints: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::UnknownCheckpoint`], or [`Error::Conflict`] for an old epoch.
-    fn note<'a>(
-        &'a self,
-        scope: &'a Scope,
-        at: CheckpointId,
-        epoch: u64,
-        notes: Vec<Note>,
-    ) -> BoxFuture<'a, Result<(), Error>>;
+    fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> BoxFuture<'a, Result<(), Error>>;
 
     /// The head, or the named checkpoint; nothing if there is none.
     ///
@@ -260,6 +326,30 @@ pub trait Checkpoints: Send + Sync + 'static {
         scope: &'a Scope,
         query: &'a HistoryQuery,
     ) -> BoxFuture<'a, Result<Vec<Entry>, Error>>;
+
+    /// What [`Checkpoints::history`] lists, each as [`Checkpoints::load`] gives it. Pieces that several
+    /// checkpoints share are the same allocation in a store that reads them at once.
+    ///
+    /// # Errors
+    /// Those of both.
+    fn views<'a>(
+        &'a self,
+        scope: &'a Scope,
+        query: &'a HistoryQuery,
+    ) -> BoxFuture<'a, Result<Vec<Loaded>, Error>> {
+        Box::pin(async move {
+            let mut views = Vec::new();
+            for entry in self.history(scope, query).await? {
+                views.extend(self.load(scope, Some(entry.id)).await?);
+            }
+            Ok(views)
+        })
+    }
+
+    /// Whether the store keeps the events it is given. Without that a run spends nothing on them.
+    fn keeps_events(&self) -> bool {
+        false
+    }
 }
 
 /// What threads are opened on.

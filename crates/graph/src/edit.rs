@@ -7,7 +7,7 @@ use crate::{
     CheckpointId, Command, Error, RunId, State,
     any::Base,
     attempt::Tried,
-    checkpoint::{Note, NoteKind, Scope, Source, Store},
+    checkpoint::{Claim, Note, NoteKind, Notes, Scope, Source, Store},
     graph::Shape,
     ids::{Birth, TaskId},
     live::Live,
@@ -59,7 +59,9 @@ pub(crate) async fn write<S: State>(
 ) -> Result<CheckpointId, Error> {
     check_name(&spot.scope.thread)?;
     let run = RunId::fresh();
-    let lease = store.lease(&spot.scope.thread, run).await?;
+    let lease = store
+        .lease(&spot.scope.thread, Claim { run, start: None })
+        .await?;
     let session = outside(shape, store, spot.scope, (run, lease.epoch));
     let head = load(&session, None).await?;
     let at = match (spot.at, &head) {
@@ -249,7 +251,13 @@ async fn wake_parents<S: State>(live: &Live<S>, session: &Session) -> Result<(),
             json: again,
         };
         let epoch = session.journal.epoch;
-        store.note(scope, *head, epoch, vec![note]).await?;
+        let notes = Notes {
+            at: *head,
+            epoch,
+            notes: vec![note],
+            events: Vec::new(),
+        };
+        store.note(scope, notes).await?;
     }
     Ok(())
 }

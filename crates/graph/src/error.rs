@@ -180,6 +180,12 @@ pub enum Error {
         /// The name.
         node: String,
     },
+    /// There is no thread of this name.
+    #[error("there is no thread `{0}`")]
+    UnknownThread(String),
+    /// There is no run of this id.
+    #[error("there is no run {0}")]
+    UnknownRun(RunId),
     /// The thread has no such checkpoint.
     #[error("thread `{thread}` has no checkpoint {checkpoint}")]
     UnknownCheckpoint {

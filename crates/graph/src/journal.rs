@@ -5,7 +5,7 @@
 
 use crate::{
     Error,
-    checkpoint::{Note, Put, Scope, Store},
+    checkpoint::{Note, Notes, Put, Scope, Store},
     control::CancelReason,
     event::{Event, Mode, Modes},
     ids::CheckpointId,
@@ -273,7 +273,13 @@ impl Journal {
                 if settled { self.flush().await } else { Ok(()) }
             }
             Some(at) => {
-                store.note(&self.scope, at, self.epoch, notes).await?;
+                let notes = Notes {
+                    at,
+                    epoch: self.epoch,
+                    notes,
+                    events: Vec::new(),
+                };
+                store.note(&self.scope, notes).await?;
                 self.tell(told).await;
                 Ok(())
             }
@@ -362,7 +368,15 @@ async fn save(
             .drain(..)
             .map(|item| match item {
                 Item::Put(put, told) => (store.put(&scope, *put), told),
-                Item::Notes(at, notes, told) => (store.note(&scope, at, epoch, notes), told),
+                Item::Notes(at, notes, told) => {
+                    let notes = Notes {
+                        at,
+                        epoch,
+                        notes,
+                        events: Vec::new(),
+                    };
+                    (store.note(&scope, notes), told)
+                }
                 Item::Tell(told) => (nothing(), told),
             })
             .collect();

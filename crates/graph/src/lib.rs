@@ -61,6 +61,7 @@ mod graph;
 mod ids;
 mod journal;
 mod live;
+mod log;
 mod memory;
 mod memory_store;
 mod name;
@@ -75,14 +76,15 @@ mod state;
 mod stream;
 mod subgraph;
 mod thread;
+mod threads;
 mod topology;
 mod wire;
 
 pub use any::{AnyAsk, AnyGraph, AnyWrite, AsNode, Request, Schemas};
 pub use builder::Builder;
 pub use checkpoint::{
-    Checkpoints, Delta, Entry, HistoryQuery, Lease, Loaded, Metadata, Note, NoteKind, Piece, Put,
-    Scope, Source, Store,
+    Checkpoints, Claim, Delta, Entry, HistoryQuery, Lease, Loaded, Metadata, Note, NoteKind, Notes,
+    Piece, Put, RunEnd, RunStart, Scope, Source, Store,
 };
 pub use clock::{Clock, SystemClock};
 pub use control::{CancelReason, Control, Ending};
@@ -93,6 +95,7 @@ pub use event::{Event, EventData, MessageEvent, MessagePhase, Mode, StateView, U
 pub use graph::{Graph, Names};
 pub use ids::{CheckpointId, RunId, TaskId};
 pub use journal::Durability;
+pub use log::{EventLog, LogEntry, LogQuery, Logged, fill};
 pub use memory::{Item, Memory, MemoryOf, Namespace, Query};
 pub use memory_store::MemoryStore;
 pub use name::Name;
@@ -110,6 +113,10 @@ pub use state::{Change, Channel, IntoChange, List, Patch, PatchKind, Rejected, S
 pub use stream::{Outcome, StoppedBy, Stream};
 pub use subgraph::{Mapped, Shared};
 pub use thread::Thread;
+pub use threads::{
+    CancelIntent, Keep, NewRun, Pruned, RunQuery, RunRow, RunStatus, Standing, ThreadQuery,
+    ThreadRow, ThreadStats, ThreadStatus, Threads,
+};
 pub use wire::FailureKind;
 
 /// What `#[derive(State)]` expands to. Not for use by hand.

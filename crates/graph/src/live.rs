@@ -489,6 +489,8 @@ impl<S: State> Live<S> {
             deltas,
             notes,
             epoch: session.journal.epoch,
+            standing: None,
+            events: Vec::new(),
         })
     }
 

@@ -6,7 +6,8 @@
 use crate::{
     Error,
     checkpoint::{
-        Checkpoints, Entry, HistoryQuery, Lease, Loaded, Note, NoteKind, Piece, Put, Scope, Store,
+        Checkpoints, Claim, Entry, HistoryQuery, Lease, Loaded, Note, NoteKind, Notes, Piece, Put,
+        Scope, Store,
     },
     ids::{CheckpointId, RunId, TaskId},
     session::lock,
@@ -47,19 +48,19 @@ struct Kept {
     machine: Vec<u8>,
     channels: Vec<(Arc<str>, Arc<Link>)>,
     changed: Vec<String>,
-    notes: Notes,
+    notes: NotesKept,
 }
 
 /// The notes on one checkpoint: in the order in which they were written, each findable by what it is,
 /// so that ten thousand tasks do not make ten thousand scans.
 #[derive(Default)]
-struct Notes {
+struct NotesKept {
     in_order: BTreeMap<u64, Note>,
     places: HashMap<(TaskId, NoteKind, String), u64>,
     next: u64,
 }
 
-impl Extend<Note> for Notes {
+impl Extend<Note> for NotesKept {
     fn extend<T: IntoIterator<Item = Note>>(&mut self, notes: T) {
         for note in notes {
             let what = (note.task, note.kind, note.key.clone());
@@ -72,9 +73,9 @@ impl Extend<Note> for Notes {
     }
 }
 
-impl FromIterator<Note> for Notes {
+impl FromIterator<Note> for NotesKept {
     fn from_iter<T: IntoIterator<Item = Note>>(notes: T) -> Self {
-        let mut all = Notes::default();
+        let mut all = NotesKept::default();
         all.extend(notes);
         all
     }
@@ -275,7 +276,7 @@ fn ready<'a, T: Send + 'a>(value: Result<T, Error>) -> BoxFuture<'a, Result<T, E
 }
 
 impl Checkpoints for MemoryStore {
-    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> BoxFuture<'a, Result<Lease, Error>> {
+    fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>> {
         let leases = lock(&self.0).leases.clone();
         let thread: Arc<str> = thread.into();
         let mut all = lock(&leases);
@@ -284,11 +285,12 @@ impl Checkpoints for MemoryStore {
             return ready(Err(conflict(&thread, Some(holder))));
         }
         held.epoch += 1;
-        held.holder = Some(run);
+        held.holder = Some(claim.run);
         let epoch = held.epoch;
         drop(all);
         ready(Ok(Lease {
             epoch,
+            wish: None,
             guard: Some(Box::new(Release {
                 leases,
                 thread,
@@ -301,18 +303,12 @@ impl Checkpoints for MemoryStore {
         ready(lock(&self.0).put(scope, put))
     }
 
-    fn note<'a>(
-        &'a self,
-        scope: &'a Scope,
-        at: CheckpointId,
-        epoch: u64,
-        notes: Vec<Note>,
-    ) -> BoxFuture<'a, Result<(), Error>> {
+    fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> BoxFuture<'a, Result<(), Error>> {
         let mut inner = lock(&self.0);
         ready(
             inner
-                .fenced(scope, epoch)
-                .and_then(|()| inner.note(scope, at, notes)),
+                .fenced(scope, notes.epoch)
+                .and_then(|()| inner.note(scope, notes.at, notes.notes)),
         )
     }
 

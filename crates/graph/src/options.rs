@@ -21,6 +21,9 @@ pub struct RunOptions {
     pub pause_after: Vec<Name>,
     /// Stored with each checkpoint.
     pub metadata: Map<String, Value>,
+    /// Stored with the run, for whoever takes it up again in another process; null leaves what is
+    /// there.
+    pub arguments: Value,
 }
 
 impl Default for RunOptions {
@@ -33,6 +36,7 @@ impl Default for RunOptions {
             pause_before: Vec::new(),
             pause_after: Vec::new(),
             metadata: Map::new(),
+            arguments: Value::Null,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     CheckpointId, Command, Control, Durability, Error, Graph, Mode, Name, Outcome, RunId,
     RunOptions, State, StoppedBy, Stream,
     attempt::guarded,
-    checkpoint::{Lease, Loaded, Scope, Store},
+    checkpoint::{Claim, Lease, Loaded, RunStart, Scope, Store},
     control::{CancelReason, Ending},
     drive::{End, drive, note_open},
     event::Modes,
@@ -226,7 +226,7 @@ impl<S: State> Start<S> {
         }
         let lease = match &self.place {
             None => None,
-            Some((store, name)) => Some(store.lease(name, self.run).await?),
+            Some((store, name)) => Some(store.lease(name, self.claim(&shape)).await?),
         };
         let session = Arc::new(self.session(&shape, events, lease.as_ref()));
         let mut live = self.begin(&shape, &session).await?;
@@ -234,6 +234,16 @@ impl<S: State> Start<S> {
         let outcome = rest(live, &shape, &session, end).await;
         drop(lease);
         outcome
+    }
+
+    fn claim(&self, shape: &Shape<S>) -> Claim {
+        Claim {
+            run: self.run,
+            start: Some(RunStart {
+                graph: shape.name.to_string(),
+                arguments: self.options.arguments.clone(),
+            }),
+        }
     }
 
     fn check(&self, shape: &Shape<S>) -> Result<(), Error> {

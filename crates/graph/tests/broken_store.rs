@@ -68,10 +68,10 @@ impl Broken {
 }
 
 impl Checkpoints for Broken {
-    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> BoxFuture<'a, Result<Lease, Error>> {
+    fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>> {
         Box::pin(async move {
             self.check("lease")?;
-            self.store.lease(thread, run).await
+            self.store.lease(thread, claim).await
         })
     }
     fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> BoxFuture<'a, Result<(), Error>> {
@@ -80,16 +80,10 @@ impl Checkpoints for Broken {
             self.store.put(scope, put).await
         })
     }
-    fn note<'a>(
-        &'a self,
-        scope: &'a Scope,
-        at: CheckpointId,
-        epoch: u64,
-        notes: Vec<Note>,
-    ) -> BoxFuture<'a, Result<(), Error>> {
+    fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move {
             self.check("note")?;
-            self.store.note(scope, at, epoch, notes).await
+            self.store.note(scope, notes).await
         })
     }
     fn load<'a>(

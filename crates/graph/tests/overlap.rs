@@ -374,22 +374,16 @@ async fn no_superstep_copies_the_state() {
 struct Slow(MemoryStore);
 
 impl Checkpoints for Slow {
-    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> BoxFuture<'a, Result<Lease, Error>> {
-        self.0.lease(thread, run)
+    fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>> {
+        self.0.lease(thread, claim)
     }
     fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> BoxFuture<'a, Result<(), Error>> {
         self.0.put(scope, put)
     }
-    fn note<'a>(
-        &'a self,
-        scope: &'a Scope,
-        at: CheckpointId,
-        epoch: u64,
-        notes: Vec<Note>,
-    ) -> BoxFuture<'a, Result<(), Error>> {
+    fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            self.0.note(scope, at, epoch, notes).await
+            self.0.note(scope, notes).await
         })
     }
     fn load<'a>(

@@ -31,15 +31,16 @@ async fn the_memory_store_does_what_every_store_must() {
 struct Lossy(Store, &'static str);
 
 impl Checkpoints for Lossy {
-    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> Future<'a, Lease> {
+    fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> Future<'a, Lease> {
         match self.1 {
             "leases" => Box::pin(async {
                 Ok(Lease {
                     epoch: 1,
+                    wish: None,
                     guard: None,
                 })
             }),
-            _ => self.0.lease(thread, run),
+            _ => self.0.lease(thread, claim),
         }
     }
     fn put<'a>(&'a self, scope: &'a Scope, mut put: Put) -> Future<'a, ()> {
@@ -59,17 +60,11 @@ impl Checkpoints for Lossy {
         }
         self.0.put(scope, put)
     }
-    fn note<'a>(
-        &'a self,
-        scope: &'a Scope,
-        at: CheckpointId,
-        epoch: u64,
-        mut notes: Vec<Note>,
-    ) -> Future<'a, ()> {
+    fn note<'a>(&'a self, scope: &'a Scope, mut notes: Notes) -> Future<'a, ()> {
         if self.1 == "keys" {
-            notes.iter_mut().for_each(|note| note.key.clear());
+            notes.notes.iter_mut().for_each(|note| note.key.clear());
         }
-        self.0.note(scope, at, epoch, notes)
+        self.0.note(scope, notes)
     }
     fn load<'a>(
         &'a self,
@@ -313,12 +308,13 @@ async fn an_error_of_the_store_that_a_node_swallows_is_still_told() {
 struct Stolen(Store, AtomicU32);
 
 impl Checkpoints for Stolen {
-    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> Future<'a, Lease> {
+    fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> Future<'a, Lease> {
         // A lease that has run out is given to another while the first holder still lives.
         Box::pin(async move {
-            let lease = self.0.lease(thread, run).await?;
+            let lease = self.0.lease(thread, claim).await?;
             Ok(Lease {
                 epoch: lease.epoch,
+                wish: None,
                 guard: None,
             })
         })
@@ -327,14 +323,8 @@ impl Checkpoints for Stolen {
         self.1.fetch_add(1, Ordering::SeqCst);
         self.0.put(scope, put)
     }
-    fn note<'a>(
-        &'a self,
-        scope: &'a Scope,
-        at: CheckpointId,
-        epoch: u64,
-        notes: Vec<Note>,
-    ) -> Future<'a, ()> {
-        self.0.note(scope, at, epoch, notes)
+    fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> Future<'a, ()> {
+        self.0.note(scope, notes)
     }
     fn load<'a>(
         &'a self,

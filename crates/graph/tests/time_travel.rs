@@ -582,6 +582,8 @@ async fn a_checkpoint_is_newer_than_its_head_though_the_clock_went_back() {
         deltas: Vec::new(),
         notes: Vec::new(),
         epoch: u64::MAX,
+        standing: None,
+        events: Vec::new(),
     };
     let id = ahead.id;
     store.put(&scope, ahead).await.unwrap();

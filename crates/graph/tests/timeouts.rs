@@ -193,8 +193,8 @@ struct Slow(Store, Duration);
 type Future<'a, T> = futures::future::BoxFuture<'a, Result<T, Error>>;
 
 impl Checkpoints for Slow {
-    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> Future<'a, Lease> {
-        self.0.lease(thread, run)
+    fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> Future<'a, Lease> {
+        self.0.lease(thread, claim)
     }
     fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> Future<'a, ()> {
         Box::pin(async move {
@@ -202,16 +202,10 @@ impl Checkpoints for Slow {
             self.0.put(scope, put).await
         })
     }
-    fn note<'a>(
-        &'a self,
-        scope: &'a Scope,
-        at: CheckpointId,
-        epoch: u64,
-        notes: Vec<Note>,
-    ) -> Future<'a, ()> {
+    fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> Future<'a, ()> {
         Box::pin(async move {
             tokio::time::sleep(self.1).await;
-            self.0.note(scope, at, epoch, notes).await
+            self.0.note(scope, notes).await
         })
     }
     fn load<'a>(

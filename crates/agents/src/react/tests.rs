@@ -4,7 +4,7 @@ use super::*;
 use futures::future::BoxFuture;
 use paraph_gateway::{DynTool, Gateway, Json, Limits, MemoryStore, Policy, ToolError};
 use paraph_graph::{
-    CheckpointId, Checkpoints, Entry, HistoryQuery, Lease, Loaded, Note, Put, RunId, Scope,
+    CheckpointId, Checkpoints, Claim, Entry, HistoryQuery, Lease, Loaded, Notes, Put, Scope,
 };
 use paraph_models::{Body, ChatModel, Chunk, ChunkStream, ScriptedModel, ToolCallDelta};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -252,9 +252,9 @@ impl Checkpoints for FailsOnce {
     fn lease<'a>(
         &'a self,
         thread: &'a str,
-        run: RunId,
+        claim: Claim,
     ) -> BoxFuture<'a, Result<Lease, paraph_graph::Error>> {
-        self.inner.lease(thread, run)
+        self.inner.lease(thread, claim)
     }
 
     fn put<'a>(
@@ -268,11 +268,9 @@ impl Checkpoints for FailsOnce {
     fn note<'a>(
         &'a self,
         scope: &'a Scope,
-        at: CheckpointId,
-        epoch: u64,
-        notes: Vec<Note>,
+        notes: Notes,
     ) -> BoxFuture<'a, Result<(), paraph_graph::Error>> {
-        self.write(|| self.inner.note(scope, at, epoch, notes))
+        self.write(|| self.inner.note(scope, notes))
     }
 
     fn load<'a>(

@@ -1,8 +1,8 @@
 //! What the rules have in common: a thread of their own, things to put, and comparing.
 
 use crate::{
-    CheckpointId, Delta, Entry, Error, HistoryQuery, Lease, Loaded, Metadata, Note, NoteKind,
-    PatchKind, Put, RunId, Scope, Source, Store, TaskId,
+    CheckpointId, Claim, Delta, Entry, Error, HistoryQuery, Lease, Loaded, Metadata, Note,
+    NoteKind, Notes, PatchKind, Put, RunId, Scope, Source, Store, TaskId,
 };
 use serde_json::{Map, Value};
 use std::fmt::{Debug, Display};
@@ -45,6 +45,17 @@ impl Scene {
             deltas: Vec::new(),
             notes: Vec::new(),
             epoch: self.epoch,
+            standing: None,
+            events: Vec::new(),
+        }
+    }
+
+    pub(super) fn notes(&self, at: CheckpointId, notes: Vec<Note>) -> Notes {
+        Notes {
+            at,
+            epoch: self.epoch,
+            notes,
+            events: Vec::new(),
         }
     }
 
@@ -57,7 +68,7 @@ impl Scene {
     }
 
     pub(super) async fn try_note(&self, at: CheckpointId, notes: Vec<Note>) -> Result<(), Error> {
-        self.store.note(&self.scope, at, self.epoch, notes).await
+        self.store.note(&self.scope, self.notes(at, notes)).await
     }
 
     pub(super) async fn load(&self, at: Option<CheckpointId>) -> Result<Option<Loaded>, String> {
@@ -72,7 +83,7 @@ impl Scene {
     pub(super) async fn lease_when_free(&self, thread: &str, run: RunId) -> Result<Lease, String> {
         let mut tries = 0;
         loop {
-            match self.store.lease(thread, run).await {
+            match self.store.lease(thread, Claim { run, start: None }).await {
                 Ok(lease) => return Ok(lease),
                 Err(Error::Conflict { .. }) if tries < 1000 => {
                     tries += 1;

@@ -4,7 +4,9 @@ use super::{
     Checked, is_conflict, is_unknown,
     scene::{self, Scene, fails, note, same, value_of},
 };
-use crate::{CheckpointId, Error, HistoryQuery, Note, NoteKind, PatchKind, RunId, Scope, Source};
+use crate::{
+    CheckpointId, Claim, Error, HistoryQuery, Note, NoteKind, PatchKind, RunId, Scope, Source,
+};
 use futures::{FutureExt, future::join_all};
 use serde_json::json;
 
@@ -119,14 +121,21 @@ pub(super) async fn unknown_parent(s: Scene) -> Checked {
 
 pub(super) async fn lease(s: Scene) -> Checked {
     let (thread, runs) = (&*s.scope.thread, [RunId::fresh(), RunId::fresh()]);
-    let first = s.store.lease(thread, runs[0]).await.map_err(scene::text)?;
-    let second = s.store.lease(thread, runs[1]).await;
+    let first = s
+        .store
+        .lease(thread, claim(runs[0]))
+        .await
+        .map_err(scene::text)?;
+    let second = s.store.lease(thread, claim(runs[1])).await;
     fails(
         "a second lease",
         second,
         |e| matches!(e, Error::Conflict { holder, .. } if *holder == Some(runs[0])),
     )?;
-    let other = s.store.lease(&format!("{thread} other"), runs[1]).await;
+    let other = s
+        .store
+        .lease(&format!("{thread} other"), claim(runs[1]))
+        .await;
     drop(other.map_err(|e| format!("another thread: {e}"))?);
     let epoch = first.epoch;
     drop(first);
@@ -296,15 +305,11 @@ pub(super) async fn order(s: Scene) -> Checked {
         begun.push(s.store.put(&s.scope, put));
         begun.push(s.store.note(
             &s.scope,
-            id,
-            s.epoch,
-            vec![note(1, NoteKind::Memo, "a", "1")],
+            s.notes(id, vec![note(1, NoteKind::Memo, "a", "1")]),
         ));
         begun.push(s.store.note(
             &s.scope,
-            id,
-            s.epoch,
-            vec![note(1, NoteKind::Memo, "a", "2")],
+            s.notes(id, vec![note(1, NoteKind::Memo, "a", "2")]),
         ));
     }
     for done in begun {
@@ -357,4 +362,8 @@ pub(super) async fn dropped(s: Scene) -> Checked {
         };
     }
     Ok(())
+}
+
+fn claim(run: RunId) -> Claim {
+    Claim { run, start: None }
 }

@@ -86,22 +86,16 @@ impl Faulty {
 }
 
 impl Checkpoints for Faulty {
-    fn lease<'a>(&'a self, thread: &'a str, run: RunId) -> BoxFuture<'a, Result<Lease, Error>> {
-        self.inner.lease(thread, run)
+    fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>> {
+        self.inner.lease(thread, claim)
     }
 
     fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> BoxFuture<'a, Result<(), Error>> {
         self.call(Calls::Puts, || self.inner.put(scope, put))
     }
 
-    fn note<'a>(
-        &'a self,
-        scope: &'a Scope,
-        at: CheckpointId,
-        epoch: u64,
-        notes: Vec<Note>,
-    ) -> BoxFuture<'a, Result<(), Error>> {
-        self.call(Calls::Notes, || self.inner.note(scope, at, epoch, notes))
+    fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> BoxFuture<'a, Result<(), Error>> {
+        self.call(Calls::Notes, || self.inner.note(scope, notes))
     }
 
     fn load<'a>(

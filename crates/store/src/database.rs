@@ -1,0 +1,38 @@
+//! What a database offers the rules: reads, and writes in the order in which they were asked for.
+
+use crate::sql::{SqlError, Tx};
+use futures::future::BoxFuture;
+
+/// Work inside a transaction. It may be done again, when a connection is lost before it is known whether
+/// the transaction was committed; what it did before is undone then.
+pub(crate) type Work<T> =
+    Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Fault>> + Send + Sync>;
+
+/// Why work came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// The database.
+    #[error(transparent)]
+    Sql(#[from] SqlError),
+    /// A rule. What this work did is undone; others in the same transaction stay.
+    #[error(transparent)]
+    Refused(#[from] paraph_graph::Error),
+}
+
+/// One of the databases.
+pub(crate) trait Database: Send + Sync + 'static {
+    /// Queues work when it is called, and resolves when it is committed to disk. Works of one lane (a
+    /// thread's name) are done in the order of these calls; many may share a transaction. Dropping the
+    /// future takes nothing back.
+    fn write<T: Send + 'static>(
+        &self,
+        lane: &str,
+        work: Work<T>,
+    ) -> BoxFuture<'static, Result<T, Fault>>;
+
+    /// Work that only reads, all of it as of one moment.
+    fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'static, Result<T, Fault>>;
+
+    /// Milliseconds since the Unix epoch, by the clock that all who share the database go by.
+    fn now_ms(&self) -> BoxFuture<'static, Result<u64, Fault>>;
+}
