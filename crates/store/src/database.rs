@@ -2,9 +2,10 @@
 
 use crate::sql::{SqlError, Tx};
 use futures::future::BoxFuture;
+use std::sync::Arc;
 
 /// Work inside a transaction. It may be done again, when a connection is lost before it is known whether
-/// the transaction was committed; what it did before is undone then.
+/// the transaction was committed; what it did before is undone then. It waits for nothing but `Tx::all`.
 pub(crate) type Work<T> =
     Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Fault>> + Send + Sync>;
 
@@ -17,6 +18,15 @@ pub(crate) enum Fault {
     /// A rule. What this work did is undone; others in the same transaction stay.
     #[error(transparent)]
     Refused(#[from] paraph_graph::Error),
+}
+
+impl From<Fault> for paraph_graph::Error {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Sql(e) => paraph_graph::Error::store(e),
+            Fault::Refused(e) => e,
+        }
+    }
 }
 
 /// One of the databases.
@@ -35,4 +45,11 @@ pub(crate) trait Database: Send + Sync + 'static {
 
     /// Milliseconds since the Unix epoch, by the clock that all who share the database go by.
     fn now_ms(&self) -> BoxFuture<'static, Result<u64, Fault>>;
+
+    /// The name under which this opened store holds leases; no other has it, also not after a restart.
+    fn owner(&self) -> Arc<str>;
+
+    /// Whether the owner of that name is certainly no more, so that its leases can be taken at once.
+    /// `false` when in doubt: then they are taken when they have expired.
+    fn is_gone(&self, owner: &str) -> BoxFuture<'static, bool>;
 }

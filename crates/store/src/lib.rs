@@ -2,8 +2,45 @@
 //! long-term memory, and the gateway's records.
 //!
 //! The traits are those of the engine and of the gateway. All SQL of the project is in here; no rule of
-//! the engine is.
+//! the engine is. Rules are written once, over a transaction that either database offers.
+//!
+//! # Where to look
+//! - What a database must offer: `sql` (statements, rows, a transaction), `database` (reads and writes).
+//! - The two of them: `sqlite`, `postgres`.
+//! - How documents are kept: `codec`, `seal`.
+//! - The rules: `checkpoints`, `channels` and `lease`; `threads`, `runs`, `copy`, `prune`, `stats`,
+//!   `events`, `memory` and `gateway`. They are methods of the one type in `durable`.
+#![expect(
+    private_bounds,
+    reason = "which databases there are is this crate's own business"
+)]
 #![allow(dead_code, reason = "being built")]
 
+mod channels;
+mod checkpoints;
+mod codec;
+mod copy;
 mod database;
+mod durable;
+mod error;
+mod events;
+mod gateway;
+mod lease;
+mod memory;
+mod open;
+mod options;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod prune;
+mod runs;
+mod seal;
 mod sql;
+mod sqlite;
+mod stats;
+mod threads;
+
+pub use durable::Durable;
+pub use error::Error;
+pub use options::Options;
+pub use seal::{BadKey, KeyMismatch, Seal};
+pub use sqlite::Sqlite;

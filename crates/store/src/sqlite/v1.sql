@@ -24,7 +24,8 @@ CREATE TABLE thread (
   seq INTEGER NOT NULL,          -- of the newest entry of the log
   next TEXT NOT NULL,            -- the nodes that are due
   interrupts TEXT,
-  interrupts_packed BLOB
+  interrupts_packed BLOB,
+  sum INTEGER NOT NULL           -- of what is due and asked
 );
 
 -- What is long and seldom written, apart from the row that every superstep writes.

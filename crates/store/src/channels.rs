@@ -1,0 +1,1 @@
+//! Which pieces make up the channels of a checkpoint.

@@ -1,0 +1,1 @@
+//! Saving and reading checkpoints: the rules of `paraph_graph::Checkpoints`.

@@ -1,0 +1,1 @@
+//! Postgres as a database of this crate.

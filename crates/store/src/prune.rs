@@ -1,0 +1,1 @@
+//! Removing checkpoints, and what only they needed.

@@ -1,0 +1,256 @@
+//! A connection to the file: how it is opened, what it is set to, how statements run on it, and what its
+//! errors mean.
+
+use crate::{
+    error::Error,
+    sql::{Answer, Cell, Row, SqlError, Statement, Tx},
+};
+use futures::future::BoxFuture;
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags,
+    types::{ToSqlOutput, ValueRef},
+};
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// How many prepared statements a connection keeps. More than this crate has.
+const STATEMENTS: usize = 256;
+
+/// Where the file is, and how long to wait for others who use it.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    path: Arc<Path>,
+    patience: Duration,
+}
+
+impl Place {
+    /// Makes the folder and the file, if they are not there, for their owner only.
+    pub(super) fn new(path: &Path, patience: Duration) -> Result<Self, Error> {
+        let path: Arc<Path> = absolute(path)?.into();
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .map_err(|e| cannot_open(&path, format!("its folder cannot be made ({e})")))?;
+        }
+        let mut how = std::fs::OpenOptions::new();
+        how.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
+        match how.open(&path) {
+            Ok(_) => {}
+            // That it is there already is the usual case; what cannot be made, SQLite will name better.
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(cannot_open(&path, e.to_string())),
+        }
+        Ok(Place { path, patience })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The first connection, which may still find an empty file.
+    pub(super) fn create(&self) -> Result<Connection, Error> {
+        let connection = self.connect().map_err(|e| self.refused(&e))?;
+        if connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(false) {
+            let why =
+                "the file is read-only; give this user the right to write to it and to its folder";
+            return Err(cannot_open(&self.path, why.to_owned()));
+        }
+        self.patiently(|| connection.pragma_update(None, "journal_mode", "WAL"))
+            .map_err(|e| self.refused(&e))?;
+        Ok(connection)
+    }
+
+    /// Another connection to a file that is in order.
+    pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&*self.path, flags)?;
+        // Waiting is done here, not by SQLite, whose waits grow in step in all processes.
+        connection.busy_timeout(Duration::ZERO)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        self.patiently(|| {
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            connection.pragma_update(None, "foreign_keys", "ON")?;
+            connection.pragma_update(None, "trusted_schema", "OFF")?;
+            connection.pragma_update(None, "journal_size_limit", 64 << 20)
+        })?;
+        Ok(connection)
+    }
+
+    /// Does something again while others have the file locked, until it is done or patience has ended.
+    pub(super) fn patiently<T>(
+        &self,
+        mut what: impl FnMut() -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let began = Instant::now();
+        let mut wait = Duration::from_micros(200);
+        loop {
+            match what() {
+                Err(e) if is_busy(&e) && began.elapsed() < self.patience => {
+                    std::thread::sleep(wait / 2 + jitter(wait));
+                    wait = (wait * 2).min(Duration::from_millis(10));
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// What an error of SQLite means for whoever reads it.
+    pub(super) fn error(&self, error: &rusqlite::Error) -> SqlError {
+        let text = format!("{}: {}", self.path.display(), self.words(error));
+        if is_busy(error) {
+            SqlError::Transient(text)
+        } else {
+            SqlError::Lasting(text)
+        }
+    }
+
+    /// The same, while the store is being opened.
+    pub(super) fn refused(&self, error: &rusqlite::Error) -> Error {
+        cannot_open(&self.path, self.words(error))
+    }
+
+    fn words(&self, error: &rusqlite::Error) -> String {
+        let Some(code) = error.sqlite_error_code() else {
+            return error.to_string();
+        };
+        match code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => format!(
+                "another program has the file locked, for longer than {:?}",
+                self.patience
+            ),
+            ErrorCode::DiskFull => {
+                "the disk is full; nothing of this was written, make room and go on".to_owned()
+            }
+            ErrorCode::ReadOnly => {
+                "the file is read-only; give this user the right to write to it and to its folder"
+                    .to_owned()
+            }
+            ErrorCode::NotADatabase => {
+                "the file is no database of ours (or is encrypted by other means); give another path"
+                    .to_owned()
+            }
+            ErrorCode::DatabaseCorrupt => format!(
+                "the file is damaged ({error}); keep it, and restore a backup (`store backup` makes them)"
+            ),
+            ErrorCode::CannotOpen => format!("the file cannot be opened ({error})"),
+            ErrorCode::SystemIoFailure => {
+                format!("the system could not read or write the file ({error})")
+            }
+            _ => error.to_string(),
+        }
+    }
+}
+
+pub(super) fn cannot_open(path: &Path, why: String) -> Error {
+    Error::Open {
+        place: path.display().to_string(),
+        why,
+    }
+}
+
+/// With all links followed as far as the path exists, so that two ways to one file are one place.
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    if path.as_os_str().is_empty() || path.is_dir() {
+        let why = "it is a folder or no path at all; give the path of a file".to_owned();
+        return Err(cannot_open(path, why));
+    }
+    std::fs::canonicalize(path)
+        .or_else(|_| std::path::absolute(path))
+        .map_err(|e| cannot_open(path, e.to_string()))
+}
+
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+/// A random part of a wait, so that two processes do not meet again and again.
+fn jitter(wait: Duration) -> Duration {
+    let random = RandomState::new().build_hasher().finish();
+    let most = u64::try_from(wait.as_micros()).unwrap_or(u64::MAX).max(1);
+    Duration::from_micros(random % most)
+}
+
+/// An open transaction of a connection. All its answers are there when they are asked for.
+pub(super) struct Open<'c> {
+    pub(super) connection: &'c mut Connection,
+    pub(super) place: &'c Place,
+}
+
+impl Tx for Open<'_> {
+    fn all<'t>(
+        &'t mut self,
+        statements: Vec<Statement<'t>>,
+    ) -> BoxFuture<'t, Result<Vec<Answer>, SqlError>> {
+        let answers = statements
+            .iter()
+            .map(|statement| answer(self.connection, statement))
+            .collect::<rusqlite::Result<Vec<_>>>()
+            .map_err(|e| self.place.error(&e));
+        Box::pin(std::future::ready(answers))
+    }
+}
+
+fn answer(connection: &Connection, statement: &Statement<'_>) -> rusqlite::Result<Answer> {
+    let mut prepared = connection.prepare_cached(statement.sql)?;
+    // `$2` is a name to SQLite, numbered by where it first stands.
+    for i in 1..=prepared.parameter_count() {
+        let number = prepared
+            .parameter_name(i)
+            .and_then(|name| name.get(1..)?.parse::<usize>().ok());
+        let cell = number.and_then(|n| statement.values.get(n.checked_sub(1)?));
+        let cell = cell.ok_or(rusqlite::Error::InvalidParameterCount(
+            statement.values.len(),
+            i,
+        ))?;
+        prepared.raw_bind_parameter(i, Bound(cell))?;
+    }
+    let columns = prepared.column_count();
+    let mut rows = Vec::new();
+    let mut raw = prepared.raw_query();
+    while let Some(row) = raw.next()? {
+        let cells = (0..columns).map(|i| Ok(cell(row.get_ref(i)?)));
+        rows.push(Row(cells.collect::<rusqlite::Result<_>>()?));
+    }
+    drop(raw);
+    let written = if prepared.readonly() {
+        0
+    } else {
+        connection.changes()
+    };
+    Ok(Answer { rows, written })
+}
+
+/// What is no value of ours becomes one that whoever reads the row finds to be of a wrong type.
+fn cell(value: ValueRef<'_>) -> Cell<'static> {
+    match value {
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(n) => Cell::Int(n),
+        ValueRef::Real(n) => Cell::Text(n.to_string().into()),
+        ValueRef::Text(text) => match String::from_utf8(text.to_vec()) {
+            Ok(text) => Cell::Text(text.into()),
+            Err(e) => Cell::Bytes(e.into_bytes().into()),
+        },
+        ValueRef::Blob(bytes) => Cell::Bytes(bytes.to_vec().into()),
+    }
+}
+
+struct Bound<'a>(&'a Cell<'a>);
+
+impl rusqlite::ToSql for Bound<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            Cell::Null => ValueRef::Null,
+            Cell::Int(n) => ValueRef::Integer(*n),
+            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
+            Cell::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}

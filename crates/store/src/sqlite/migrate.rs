@@ -1,0 +1,105 @@
+//! The formats of the file, and the way from an older one to the newest.
+
+use super::connection::{Place, cannot_open};
+use crate::error::Error;
+use rusqlite::{Connection, TransactionBehavior, backup::Progress};
+use std::path::PathBuf;
+
+/// What makes format n+1 of format n, for n from 0.
+const STEPS: [&str; 1] = [include_str!("v1.sql")];
+
+/// How SQLite and `file` know whose a database is: "para" in ASCII.
+const OURS: i64 = 0x7061_7261;
+
+/// Brings the file to the newest format. An older one is copied first.
+pub(super) fn up_to_date(connection: &mut Connection, place: &Place) -> Result<(), Error> {
+    let refused = |e: rusqlite::Error| place.refused(&e);
+    let found = place.patiently(|| format_of(connection)).map_err(refused)?;
+    if found == newest() {
+        return whose(connection, place);
+    }
+    check(found, connection, place)?;
+    if found > 0 {
+        back_up(connection, place, found)?;
+    }
+    place
+        .patiently(|| {
+            let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            // Another process may have been here while this one waited.
+            let found = format_of(&step)?;
+            for sql in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+                step.execute_batch(sql)?;
+            }
+            step.pragma_update(None, "application_id", OURS)?;
+            step.pragma_update(None, "user_version", newest().max(found))?;
+            step.commit()
+        })
+        .map_err(refused)
+}
+
+fn newest() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+}
+
+fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Refuses what a newer version wrote, and what is not ours.
+fn check(found: i64, connection: &Connection, place: &Place) -> Result<(), Error> {
+    if found != 0 {
+        whose(connection, place)?;
+    }
+    if found > newest() {
+        return Err(Error::Newer {
+            place: place.path().display().to_string(),
+            found,
+            known: newest(),
+        });
+    }
+    let tables = place
+        .patiently(|| {
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
+                row.get::<_, i64>(0)
+            })
+        })
+        .map_err(|e| place.refused(&e))?;
+    if found <= 0 && tables > 0 {
+        // Two processes may make the file at once: look again whether it is ours by now.
+        return match format_of(connection) {
+            Ok(found) if found > 0 => whose(connection, place),
+            _ => Err(foreign(place)),
+        };
+    }
+    Ok(())
+}
+
+fn whose(connection: &Connection, place: &Place) -> Result<(), Error> {
+    let id = place
+        .patiently(|| connection.pragma_query_value(None, "application_id", |row| row.get(0)))
+        .map_err(|e| place.refused(&e))?;
+    match id {
+        OURS => Ok(()),
+        _ => Err(foreign(place)),
+    }
+}
+
+fn foreign(place: &Place) -> Error {
+    let why = "the file is a database of another program; give another path";
+    cannot_open(place.path(), why.to_owned())
+}
+
+fn back_up(connection: &Connection, place: &Place, format: i64) -> Result<(), Error> {
+    let mut name = place.path().as_os_str().to_owned();
+    name.push(format!(".v{format}.bak"));
+    let copy = PathBuf::from(name);
+    connection
+        .backup(rusqlite::MAIN_DB, &copy, None::<fn(Progress)>)
+        .map_err(|e| {
+            let why = format!(
+                "before its format changes it is copied to {}, and that failed ({e})",
+                copy.display()
+            );
+            cannot_open(place.path(), why)
+        })
+}
