@@ -5,7 +5,7 @@
 use crate::{
     codec::Codec,
     database::{Database, Fault, Work},
-    error::Error,
+    error::{self, Error},
     events::Growth,
     lease::Leases,
     options::Options,
@@ -83,7 +83,9 @@ async fn key_check<D: Database>(db: &D, codec: &Codec) -> Result<Option<Vec<u8>>
                 let Some(row) = one(tx, select).await?.first() else {
                     return Ok(None);
                 };
-                let check = row.opt_bytes(0).map_err(|e| damaged(&e.to_string()))?;
+                let check = row.opt_bytes(0).map_err(|e| {
+                    error::damaged("the row of table `store`", e.to_string())
+                })?;
                 Ok(Some(check.map(<[u8]>::to_vec)))
             })
         })
@@ -106,13 +108,6 @@ async fn key_check<D: Database>(db: &D, codec: &Codec) -> Result<Option<Vec<u8>>
     });
     db.write("", make).await.map_err(words)?;
     Ok(db.read(read()).await.map_err(words)?.flatten())
-}
-
-fn damaged(why: &str) -> paraph_graph::Error {
-    paraph_graph::Error::store(Error::Damaged {
-        place: "the row of table `store`".to_owned(),
-        why: why.to_owned(),
-    })
 }
 
 fn words(fault: Fault) -> Error {

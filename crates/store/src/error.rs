@@ -51,3 +51,11 @@ pub enum Error {
     #[error("{0}")]
     Database(String),
 }
+
+/// That a row cannot be read, as the engine's traits answer it.
+pub(crate) fn damaged(place: impl Into<String>, why: impl Into<String>) -> paraph_graph::Error {
+    paraph_graph::Error::store(Error::Damaged {
+        place: place.into(),
+        why: why.into(),
+    })
+}

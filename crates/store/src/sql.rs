@@ -8,8 +8,9 @@ use futures::future::BoxFuture;
 use std::borrow::Cow;
 
 /// A value bound to a statement, or found in a row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Cell<'a> {
+    #[default]
     Null,
     Int(i64),
     Text(Cow<'a, str>),
