@@ -22,6 +22,7 @@ CREATE TABLE thread (
   owner TEXT,                    -- the process that keeps it
   expires_ms INTEGER NOT NULL,
   seq INTEGER NOT NULL,          -- of the newest entry of the log
+  counter INTEGER NOT NULL,      -- of its pieces and notes, in all scopes: the newest number given
   next TEXT NOT NULL,            -- the nodes that are due
   interrupts TEXT,
   interrupts_packed BLOB,
@@ -64,7 +65,6 @@ CREATE TABLE scope (
   thread INTEGER NOT NULL REFERENCES thread (id) ON DELETE CASCADE,
   namespace TEXT NOT NULL,
   head TEXT,
-  counter INTEGER NOT NULL,      -- of its pieces and notes: the newest number given
   UNIQUE (thread, namespace)
 );
 
@@ -81,6 +81,7 @@ CREATE TABLE checkpoint (
   machine TEXT,
   machine_packed BLOB,
   channels TEXT NOT NULL,        -- which pieces: see channels.rs
+  base TEXT,                     -- an ancestor, which has the pieces that `channels` does not name
   sum INTEGER NOT NULL,
   PRIMARY KEY (scope, id)
 ) WITHOUT ROWID;
@@ -90,9 +91,7 @@ CREATE TABLE piece (
   n INTEGER NOT NULL,
   channel TEXT NOT NULL,
   kind TEXT NOT NULL,            -- whole, append, edit
-  before INTEGER,                -- the piece that this one goes on from
-  whole_bytes INTEGER NOT NULL,  -- about how long the value is
-  edit_bytes INTEGER NOT NULL,   -- how much of the chain back to the last whole value are edits
+  before INTEGER,                -- the piece that this one goes on from; always a smaller number
   value TEXT,
   value_packed BLOB,
   sum INTEGER NOT NULL,
