@@ -135,8 +135,10 @@ CREATE TABLE memory (
   PRIMARY KEY (namespace, key)
 ) WITHOUT ROWID;
 
+CREATE INDEX memory_expires ON memory (expires_ms) WHERE expires_ms IS NOT NULL;
+
 CREATE TABLE gateway_call (
-  run TEXT NOT NULL,             -- tenant, agent, thread and run as one text
+  run TEXT NOT NULL,             -- thread, run, tenant and agent as a JSON array, so that a thread is a range
   key TEXT NOT NULL,
   seq INTEGER NOT NULL,
   value TEXT,
