@@ -15,7 +15,7 @@ use paraph_gateway::{Add, CallRecord, Change, Guard, RunRef, Store, StoreError, 
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The counter whose row stands for the run while a change is made; nobody is shown it.
-const LOCK: &str = "\u{1}";
+const LOCK: &str = "\u{2}";
 
 /// A run as one text.
 fn name(run: &RunRef) -> String {

@@ -1,23 +1,24 @@
 //! A namespace as one text: in the order of the namespaces, and such that those below one are a range.
 //!
 //! Called by `memory.rs` only. Pure. A mark stands before the first label and after each, and the lowest
-//! three characters are written with another one, which keeps their order: so no label has the mark, and
-//! the text no NUL, which Postgres could not keep.
+//! four characters are written with another one, which keeps their order: so no label has the mark, and
+//! the text neither a NUL, which Postgres could not keep, nor what is written there in place of one.
 
 /// Ends a label, and begins them all.
-const END: char = '\u{1}';
+const END: char = '\u{2}';
 
-/// Stands before what is left of the characters 0 to 2.
-const LOW: char = '\u{2}';
+/// Stands before what is left of the characters 0 to 3.
+const LOW: char = '\u{3}';
 
 pub(super) fn join(namespace: &[String]) -> String {
     let mut text = String::from(END);
     for label in namespace {
         for c in label.chars() {
             match c {
-                '\0' => text.extend([LOW, '\u{3}']),
-                END => text.extend([LOW, '\u{4}']),
-                LOW => text.extend([LOW, '\u{5}']),
+                '\0' => text.extend([LOW, '\u{4}']),
+                '\u{1}' => text.extend([LOW, '\u{5}']),
+                END => text.extend([LOW, '\u{6}']),
+                LOW => text.extend([LOW, '\u{7}']),
                 c => text.push(c),
             }
         }
@@ -34,9 +35,10 @@ pub(super) fn split(text: &str) -> Vec<String> {
         match c {
             END => all.push(std::mem::take(&mut label)),
             LOW => match chars.next() {
-                Some('\u{3}') => label.push('\0'),
-                Some('\u{4}') => label.push(END),
-                Some('\u{5}') => label.push(LOW),
+                Some('\u{4}') => label.push('\0'),
+                Some('\u{5}') => label.push('\u{1}'),
+                Some('\u{6}') => label.push(END),
+                Some('\u{7}') => label.push(LOW),
                 other => label.extend(other),
             },
             c => label.push(c),
@@ -64,7 +66,7 @@ mod tests {
 
     fn namespace() -> impl Strategy<Value = Vec<String>> {
         let label = prop_oneof![
-            "[\\x00-\\x04ab\\\\]{0,3}",
+            "[\\x00-\\x08ab\\\\]{0,3}",
             any::<String>(),
             "\u{10ffff}{0,9}"
         ];
@@ -75,7 +77,7 @@ mod tests {
         #[test]
         fn a_namespace_comes_back(namespace in namespace()) {
             let text = join(&namespace);
-            prop_assert!(!text.contains('\0'));
+            prop_assert!(!text.contains(['\0', '\u{1}']));
             prop_assert_eq!(split(&text), namespace);
         }
 
