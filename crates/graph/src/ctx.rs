@@ -300,13 +300,13 @@ impl Ctx {
     /// Tells whoever streams this run; waits while they are behind.
     ///
     /// # Errors
-    /// If `progress` cannot be written as JSON, or the task is to end.
+    /// If `progress` cannot be written as JSON, or the task is to end; the store's, where it keeps events.
     pub async fn emit(&self, progress: impl Serialize) -> Result<(), NodeError> {
         self.shows_life()?;
         if self.session.journal.wants(Mode::Custom) {
             let data = serde_json::to_value(progress)?;
             let node = self.node.clone();
-            self.tell(EventData::Custom { node, data }).await;
+            self.tell(EventData::Custom { node, data }).await?;
         }
         Ok(())
     }
@@ -314,7 +314,7 @@ impl Ctx {
     /// Passes a piece of a model's message on to whoever streams this run in messages mode.
     ///
     /// # Errors
-    /// If `payload` cannot be written as JSON, or the task is to end.
+    /// If `payload` cannot be written as JSON, or the task is to end; the store's, where it keeps events.
     pub async fn message(
         &self,
         id: &str,
@@ -332,7 +332,7 @@ impl Ctx {
                 payload,
                 tags: tags.to_vec(),
             }))
-            .await;
+            .await?;
         }
         Ok(())
     }
@@ -346,9 +346,9 @@ impl Ctx {
         Ok(())
     }
 
-    async fn tell(&self, data: EventData) {
+    async fn tell(&self, data: EventData) -> Result<(), Error> {
         let event = self.session.event(Some(self.birth), data);
-        self.session.journal.tell(vec![event]).await;
+        self.session.journal.say(event).await
     }
 
     /// Shows a sign of life, for idle timeouts: of this task, and of those in which its graph runs.

@@ -305,8 +305,9 @@ impl<S: State> Siblings<S> {
         }
     }
 
-    /// Goes on with the driver's own task while the driver waits for `work`: that task may hold what
-    /// `work` waits for, such as the queue of what is saved behind the run.
+    /// Goes on with the driver's own task while the driver waits for `work`. The journal holds no lock over
+    /// a wait, but that task may have been given what `work` waits for: places in the reader's queue, its
+    /// turn in a store. And it need not stand still while a sibling is saved.
     async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|cx| {

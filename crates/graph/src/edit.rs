@@ -250,7 +250,7 @@ async fn wake_parents<S: State>(live: &Live<S>, session: &Session) -> Result<(),
             key: String::new(),
             json: again,
         };
-        let epoch = session.journal.epoch;
+        let epoch = session.run.epoch;
         let notes = Notes {
             at: *head,
             epoch,

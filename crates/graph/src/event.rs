@@ -105,6 +105,21 @@ pub enum EventData {
     },
 }
 
+impl EventData {
+    /// By which mode a reader asks for it; nothing for interrupts, which every reader gets.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        Some(match self {
+            EventData::Values { .. } => Mode::Values,
+            EventData::Update { .. } => Mode::Updates,
+            EventData::Interrupt(_) => return None,
+            EventData::Custom { .. } => Mode::Custom,
+            EventData::Message(_) => Mode::Messages,
+            EventData::TaskStart { .. } | EventData::TaskEnd { .. } => Mode::Tasks,
+            EventData::Checkpoint { .. } => Mode::Checkpoints,
+        })
+    }
+}
+
 /// A part of a message that a model is writing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MessageEvent {
@@ -291,30 +306,38 @@ impl Serialize for StateView {
 
 impl Serialize for Event {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        #[derive(Serialize)]
-        struct Line<'a> {
-            seq: u64,
-            run_id: RunId,
-            thread_id: &'a str,
-            namespace: &'a str,
-            superstep: i64,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            task: Option<TaskId>,
-            #[serde(skip_serializing_if = "std::ops::Not::not")]
-            cached: bool,
-            #[serde(flatten)]
-            data: &'a EventData,
-        }
+        Line::of(self, Some(self.seq), &self.data).serialize(serializer)
+    }
+}
+
+/// An event as one object, with what its type brings in the form `D`.
+#[derive(Serialize)]
+pub(crate) struct Line<'a, D> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+    run_id: RunId,
+    thread_id: &'a str,
+    namespace: &'a str,
+    superstep: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<TaskId>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cached: bool,
+    #[serde(flatten)]
+    data: D,
+}
+
+impl<'a, D: Serialize> Line<'a, D> {
+    pub(crate) fn of(event: &'a Event, seq: Option<u64>, data: D) -> Self {
         Line {
-            seq: self.seq,
-            run_id: self.run,
-            thread_id: &self.scope.thread,
-            namespace: &self.scope.namespace,
-            superstep: self.superstep,
-            task: self.task(),
-            cached: self.cached,
-            data: &self.data,
+            seq,
+            run_id: event.run,
+            thread_id: &event.scope.thread,
+            namespace: &event.scope.namespace,
+            superstep: event.superstep,
+            task: event.task(),
+            cached: event.cached,
+            data,
         }
-        .serialize(serializer)
     }
 }

@@ -1,18 +1,25 @@
 //! Saving and telling for one scope of one run: nothing is told before it is saved.
 //!
 //! Holds what the three durabilities differ in. The driver and `Ctx` hand it checkpoints, notes and
-//! events; it must not know what they mean.
+//! events; it must not know what they mean. What goes into the thread's log is in `record`, the task
+//! behind a run in `saver`.
+
+pub(crate) mod record;
+mod saver;
+
+pub(crate) use saver::Work;
 
 use crate::{
     Error,
-    checkpoint::{Note, Notes, Put, Scope, Store},
-    control::CancelReason,
+    checkpoint::{Delta, Note, Notes, Put, Scope, Store},
     event::{Event, Mode, Modes},
     ids::CheckpointId,
-    session::lock,
+    log::LogEntry,
+    session::{RunShared, lock},
 };
-use std::sync::{Mutex, MutexGuard};
-use tokio::{sync::mpsc, task::JoinHandle};
+use saver::{Behind, Item};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::mpsc;
 
 /// When a superstep is saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,9 +32,6 @@ pub enum Durability {
     /// When the run stops, however it stops.
     Exit,
 }
-
-/// How many checkpoints may wait to be saved with [`Durability::Async`].
-const BEHIND: usize = 32;
 
 /// Where events go.
 #[derive(Clone)]
@@ -50,19 +54,9 @@ impl Events {
 pub(crate) struct Journal {
     pub(crate) store: Option<Store>,
     pub(crate) scope: Scope,
-    pub(crate) epoch: u64,
-    durability: Durability,
-    events: Option<Events>,
+    run: Arc<RunShared>,
     place: Mutex<Place>,
-    saver: tokio::sync::Mutex<Saving>,
-}
-
-/// The task that saves behind the run, while there is one.
-#[derive(Default)]
-struct Saving {
-    task: Option<Saver>,
-    /// What ended one. Nothing is saved after it: what follows a gap is of no use to anyone.
-    failed: Option<Error>,
+    behind: Behind,
 }
 
 /// Which superstep is open, and what of it is saved.
@@ -78,32 +72,19 @@ struct Place {
     held: Vec<Note>,
 }
 
-pub(crate) type Work = JoinHandle<Result<(), Error>>;
-type Saver = (mpsc::Sender<Item>, Work);
-
-enum Item {
-    Put(Box<Put>, Vec<Event>),
-    Notes(CheckpointId, Vec<Note>, Vec<Event>),
-    Tell(Vec<Event>),
-}
-
 impl Journal {
-    pub(crate) fn new(
-        store: Option<Store>,
-        scope: Scope,
-        epoch: u64,
-        durability: Durability,
-        events: Option<Events>,
-    ) -> Self {
+    pub(crate) fn new(run: Arc<RunShared>, store: Option<Store>, scope: Scope) -> Self {
         Journal {
             store,
             scope,
-            epoch,
-            durability,
-            events,
+            run,
             place: Mutex::default(),
-            saver: tokio::sync::Mutex::default(),
+            behind: Behind::default(),
         }
+    }
+
+    fn durability(&self) -> Durability {
+        self.run.options.durability
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {
@@ -158,11 +139,17 @@ impl Journal {
 
     /// Whether checkpoints are held back until the run stops.
     pub(crate) fn holds_back(&self) -> bool {
-        self.durability == Durability::Exit
+        self.durability() == Durability::Exit
     }
 
+    /// Whether anybody, the log or a reader, wants events of this mode from here.
     pub(crate) fn wants(&self, mode: Mode) -> bool {
-        self.events.as_ref().is_some_and(|events| {
+        self.run.log.as_ref().is_some_and(|log| log.keeps(mode)) || self.reads(mode)
+    }
+
+    /// Whether the run's reader wants them.
+    fn reads(&self, mode: Mode) -> bool {
+        self.run.events.as_ref().is_some_and(|events| {
             let always = matches!(mode, Mode::Custom | Mode::Messages);
             events.modes.has(mode)
                 && (always || events.subgraphs || self.scope.namespace.is_empty())
@@ -170,7 +157,7 @@ impl Journal {
     }
 
     pub(crate) fn is_heard(&self) -> bool {
-        self.events.is_some()
+        self.run.events.is_some() || self.run.log.is_some()
     }
 
     /// Lets the reader have what was told before the run goes on. Only where the reader itself polls
@@ -178,7 +165,7 @@ impl Journal {
     pub(crate) async fn give_way(&self) {
         let mut gave = false;
         std::future::poll_fn(|_| {
-            let unread = self.events.as_ref().is_some_and(|events| {
+            let unread = self.run.events.as_ref().is_some_and(|events| {
                 let sender = &events.sender;
                 !sender.is_closed() && sender.capacity() < sender.max_capacity()
             });
@@ -191,9 +178,9 @@ impl Journal {
         .await;
     }
 
-    /// Tells what the reader can take at once; the rest stays in `told`.
+    /// Tells what the reader can take at once; the rest stays in `told`. Only without a store.
     pub(crate) fn tell_now(&self, told: &mut Vec<Event>) {
-        let Some(events) = &self.events else {
+        let Some(events) = &self.run.events else {
             return told.clear();
         };
         let mut rest = told.drain(..);
@@ -206,42 +193,91 @@ impl Journal {
         }
     }
 
-    /// Tells what needs no saving.
-    pub(crate) async fn tell(&self, told: impl IntoIterator<Item = Event>) {
-        if let Some(events) = &self.events {
+    /// Writes into the log what is to be kept, and leaves in `told` what the reader wants.
+    fn record(&self, told: &mut Vec<Event>, deltas: &[Delta]) -> Vec<LogEntry> {
+        let Some(log) = &self.run.log else {
+            return Vec::new();
+        };
+        let now = self.run.clock.now_ms();
+        for event in &*told {
+            log.record(event, deltas, now);
+        }
+        self.leave_wanted(told);
+        log.take()
+    }
+
+    /// The same, for the next that is saved.
+    fn record_later(&self, told: &mut Vec<Event>) {
+        let Some(log) = &self.run.log else { return };
+        let now = self.run.clock.now_ms();
+        for event in &*told {
+            log.record(event, &[], now);
+        }
+        self.leave_wanted(told);
+    }
+
+    fn leave_wanted(&self, told: &mut Vec<Event>) {
+        told.retain(|event| match event.data.mode() {
+            Some(mode) => self.reads(mode),
+            None => self.run.events.is_some(),
+        });
+    }
+
+    async fn send(&self, told: Vec<Event>) {
+        if let Some(events) = &self.run.events {
             for event in told {
                 events.tell(event).await;
             }
         }
     }
 
+    /// Tells what needs no saving. The log gets it with the next that is saved.
+    pub(crate) async fn tell(&self, mut told: Vec<Event>) {
+        self.record_later(&mut told);
+        self.send(told).await;
+    }
+
+    /// The same for what tasks say between two savings, of which there may be much: the log is brought up
+    /// before too much waits.
+    pub(crate) async fn say(&self, event: Event) -> Result<(), Error> {
+        self.tell(vec![event]).await;
+        match &self.run.log {
+            Some(log) if log.is_long() && !self.holds_back() => {
+                self.note(Vec::new(), Vec::new(), false).await
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Tells when all that was handed over before is saved.
-    pub(crate) async fn tell_in_turn(&self, told: Vec<Event>) -> Result<(), Error> {
+    pub(crate) async fn tell_in_turn(&self, mut told: Vec<Event>) -> Result<(), Error> {
+        self.record_later(&mut told);
         match &self.store {
-            Some(store) if self.durability == Durability::Async => {
+            Some(store) if self.durability() == Durability::Async => {
                 self.enqueue(store, Item::Tell(told)).await
             }
             _ => {
-                self.tell(told).await;
+                self.send(told).await;
                 Ok(())
             }
         }
     }
 
     /// Saves a checkpoint, then tells.
-    pub(crate) async fn put(&self, put: Put, told: Vec<Event>) -> Result<(), Error> {
+    pub(crate) async fn put(&self, mut put: Put, mut told: Vec<Event>) -> Result<(), Error> {
         let Some(store) = &self.store else {
-            self.tell(told).await;
+            self.send(told).await;
             return Ok(());
         };
+        put.events = self.record(&mut told, &put.deltas);
         let id = put.id;
-        if self.durability == Durability::Async {
+        if self.durability() == Durability::Async {
             self.saved_now(id);
             return self.enqueue(store, Item::Put(Box::new(put), told)).await;
         }
-        store.put(&self.scope, put).await?;
+        self.run.put(store, &self.scope, put).await?;
         self.saved_now(id);
-        self.tell(told).await;
+        self.send(told).await;
         Ok(())
     }
 
@@ -250,42 +286,40 @@ impl Journal {
     pub(crate) async fn note(
         &self,
         notes: Vec<Note>,
-        told: Vec<Event>,
+        mut told: Vec<Event>,
         settled: bool,
     ) -> Result<(), Error> {
         let Some(store) = &self.store else {
+            self.send(told).await;
+            return Ok(());
+        };
+        let Some((at, notes)) = self.held_or(notes) else {
             self.tell(told).await;
             return Ok(());
         };
-        let at = {
-            let mut place = self.place();
-            match place.head {
-                Some(head) if place.saved == Some(head) => Some(head),
-                _ => {
-                    place.held.extend(notes.iter().cloned());
-                    None
-                }
-            }
+        let notes = Notes {
+            at,
+            epoch: self.run.epoch,
+            notes,
+            events: self.record(&mut told, &[]),
         };
-        match at {
-            Some(at) if self.durability == Durability::Async => {
-                self.enqueue(store, Item::Notes(at, notes, told)).await?;
-                if settled { self.flush().await } else { Ok(()) }
-            }
-            Some(at) => {
-                let notes = Notes {
-                    at,
-                    epoch: self.epoch,
-                    notes,
-                    events: Vec::new(),
-                };
-                store.note(&self.scope, notes).await?;
-                self.tell(told).await;
-                Ok(())
-            }
-            None => {
-                self.tell(told).await;
-                Ok(())
+        if self.durability() == Durability::Async {
+            self.enqueue(store, Item::Notes(notes, told)).await?;
+            return if settled { self.flush().await } else { Ok(()) };
+        }
+        self.run.note(store, &self.scope, notes).await?;
+        self.send(told).await;
+        Ok(())
+    }
+
+    /// Where notes are to be saved; nothing if they are held, since no store has the head yet.
+    fn held_or(&self, notes: Vec<Note>) -> Option<(CheckpointId, Vec<Note>)> {
+        let mut place = self.place();
+        match place.head {
+            Some(head) if place.saved == Some(head) => Some((head, notes)),
+            _ => {
+                place.held.extend(notes);
+                None
             }
         }
     }
@@ -296,102 +330,22 @@ impl Journal {
     }
 
     async fn enqueue(&self, store: &Store, item: Item) -> Result<(), Error> {
-        let mut saving = self.saver.lock().await;
-        saving.check()?;
-        let (queue, _) = saving.task.get_or_insert_with(|| {
-            let (queue, items) = mpsc::channel(BEHIND);
-            let work = save(
-                store.clone(),
-                self.scope.clone(),
-                self.epoch,
-                self.events.clone(),
-                items,
-            );
-            (queue, tokio::spawn(work))
-        });
-        if queue.send(item).await.is_ok() {
-            return Ok(());
-        }
-        // The saver has stopped on an error; its result says which.
-        saving.finish().await
+        let place = (store, &self.scope);
+        self.behind.enqueue(&self.run, place, item).await
     }
 
     /// What still saves behind a run, or a part of one, that is no more.
     pub(crate) fn abandon(&self) -> Option<Work> {
-        let (_, work) = self.saver.try_lock().ok()?.task.take()?;
-        Some(work)
+        self.behind.leave()
     }
 
     /// Waits until all that was handed over is saved and told.
-    pub(crate) async fn flush(&self) -> Result<(), Error> {
-        self.saver.lock().await.finish().await
-    }
-}
-
-impl Saving {
-    fn check(&self) -> Result<(), Error> {
-        match &self.failed {
-            None => Ok(()),
-            Some(Error::Conflict { thread, holder }) => Err(Error::Conflict {
-                thread: thread.clone(),
-                holder: *holder,
-            }),
-            Some(Error::Store(e)) => Err(Error::store(e.to_string())),
-            Some(e) => Err(Error::store(e.to_string())),
-        }
+    async fn flush(&self) -> Result<(), Error> {
+        self.behind.flush().await
     }
 
-    async fn finish(&mut self) -> Result<(), Error> {
-        if let Some((queue, work)) = self.task.take() {
-            drop(queue);
-            let done = work
-                .await
-                .unwrap_or(Err(Error::Cancelled(CancelReason::Shutdown)));
-            self.failed = done.err();
-        }
-        self.check()
+    /// The same at the end of a run.
+    pub(crate) async fn finish(&self) -> Result<(), Error> {
+        self.behind.finish().await
     }
-}
-
-/// Saves in order, many at a time where many wait, and tells each one when it is saved.
-async fn save(
-    store: Store,
-    scope: Scope,
-    epoch: u64,
-    events: Option<Events>,
-    mut items: mpsc::Receiver<Item>,
-) -> Result<(), Error> {
-    let mut batch = Vec::new();
-    while items.recv_many(&mut batch, BEHIND).await > 0 {
-        // All are begun before the first is waited for: a store may make one commit of them.
-        let begun: Vec<_> = batch
-            .drain(..)
-            .map(|item| match item {
-                Item::Put(put, told) => (store.put(&scope, *put), told),
-                Item::Notes(at, notes, told) => {
-                    let notes = Notes {
-                        at,
-                        epoch,
-                        notes,
-                        events: Vec::new(),
-                    };
-                    (store.note(&scope, notes), told)
-                }
-                Item::Tell(told) => (nothing(), told),
-            })
-            .collect();
-        for (saving, told) in begun {
-            saving.await?;
-            if let Some(events) = &events {
-                for event in told {
-                    events.tell(event).await;
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn nothing<'a>() -> futures::future::BoxFuture<'a, Result<(), Error>> {
-    Box::pin(std::future::ready(Ok(())))
 }

@@ -383,7 +383,7 @@ impl<S: State> Live<S> {
     ) -> Result<(), Error> {
         let journal = &session.journal;
         if journal.store.is_none() {
-            journal.tell(self.untold.drain(..)).await;
+            journal.tell(std::mem::take(&mut self.untold)).await;
             return Ok(());
         }
         let (parent, _) = journal.parent();
@@ -391,7 +391,7 @@ impl<S: State> Live<S> {
         self.tell_values(shape, session);
         self.source = source;
         if journal.holds_back() && matches!(source, Source::Loop | Source::Input) {
-            journal.tell(self.untold.drain(..)).await;
+            journal.tell(std::mem::take(&mut self.untold)).await;
             return Ok(());
         }
         self.tell_checkpoint(shape, session, (id, parent, source));
@@ -488,7 +488,7 @@ impl<S: State> Live<S> {
             machine: serde_json::to_vec(&saved).map_err(Error::store)?,
             deltas,
             notes,
-            epoch: session.journal.epoch,
+            epoch: session.run.epoch,
             standing: None,
             events: Vec::new(),
         })
@@ -509,7 +509,7 @@ impl<S: State> Live<S> {
             let put = self.put(shape, session, (head, self.source), held)?;
             journal.put(put, std::mem::take(&mut self.untold)).await?;
         }
-        journal.flush().await
+        journal.finish().await
     }
 
     /// The state as it will be if nothing else is written: with what finished tasks wrote.

@@ -1,6 +1,6 @@
 //! How a run is to be run: one struct for the library, the command line and a server.
 
-use crate::{Durability, Name};
+use crate::{Durability, Mode, Name};
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -24,6 +24,9 @@ pub struct RunOptions {
     /// Stored with the run, for whoever takes it up again in another process; null leaves what is
     /// there.
     pub arguments: Value,
+    /// Which events the thread's log keeps, if its store has one, of subgraphs too; interrupts go with
+    /// the updates. [`Mode::Values`] is never kept: whole states would make a log grow with its square.
+    pub log: Vec<Mode>,
 }
 
 impl Default for RunOptions {
@@ -37,6 +40,12 @@ impl Default for RunOptions {
             pause_after: Vec::new(),
             metadata: Map::new(),
             arguments: Value::Null,
+            log: vec![
+                Mode::Updates,
+                Mode::Messages,
+                Mode::Custom,
+                Mode::Checkpoints,
+            ],
         }
     }
 }

@@ -1,23 +1,24 @@
 //! What the parts of one run share: the run itself, and per graph or subgraph a session.
 
 use crate::{
-    Name,
-    checkpoint::{Scope, Store},
+    Error, Name,
+    checkpoint::{Notes, Put, Scope, Store},
     clock::Clock,
     control::{Control, Halt},
     event::{Event, EventData},
     ids::{Birth, RunId, TaskId},
-    journal::{Events, Journal, Work},
+    journal::{Events, Journal, Work, record::Log},
     memory::Memory,
     options::RunOptions,
 };
+use futures::future::BoxFuture;
 use serde_json::{Value, value::RawValue};
 use std::{
     any::Any,
     collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
 };
 use tokio::sync::Semaphore;
@@ -44,9 +45,54 @@ pub(crate) struct RunShared {
     /// What still saves for subgraphs that were cut off in the middle, by namespace.
     pub(crate) left: Mutex<HashMap<Arc<str>, Work>>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// What the thread's log gets, if its store keeps one.
+    pub(crate) log: Option<Log>,
+    /// Whether the thread's lease is lost: another may drive it by now, and nothing more is written.
+    pub(crate) lost: AtomicBool,
+    /// Whether this is no run but a look at a thread, or a write to it between runs.
+    pub(crate) outside: bool,
 }
 
 impl RunShared {
+    /// A run of this kind, of which nothing has happened.
+    pub(crate) fn new(id: RunId, epoch: u64, options: RunOptions, clock: Arc<dyn Clock>) -> Self {
+        let permits = options
+            .max_concurrency
+            .map(|n| Arc::new(Semaphore::new(n.clamp(1, Semaphore::MAX_PERMITS))));
+        RunShared {
+            id,
+            options,
+            context: None,
+            control: Control::default(),
+            events: None,
+            permits,
+            epoch,
+            answers: Mutex::default(),
+            fresh: Mutex::default(),
+            left: Mutex::default(),
+            clock,
+            log: None,
+            lost: AtomicBool::new(false),
+            outside: false,
+        }
+    }
+
+    /// [`crate::Checkpoints::put`], while the thread is this run's.
+    pub(crate) fn put<'a>(&self, store: &'a Store, scope: &'a Scope, put: Put) -> Saving<'a> {
+        match self.lost.load(Ordering::Relaxed) {
+            true => refused(scope),
+            false => store.put(scope, put),
+        }
+    }
+
+    /// [`crate::Checkpoints::note`], while the thread is this run's.
+    pub(crate) fn note<'a>(&self, store: &'a Store, scope: &'a Scope, notes: Notes) -> Saving<'a> {
+        match self.lost.load(Ordering::Relaxed) {
+            true => refused(scope),
+            false => store.note(scope, notes),
+        }
+    }
+
     /// Waits for what was left behind by the subgraph of a namespace, or by all: what it began to
     /// save must not come in between later.
     pub(crate) async fn settle(&self, namespace: Option<&str>) {
@@ -61,6 +107,16 @@ impl RunShared {
             }
         }
     }
+}
+
+type Saving<'a> = BoxFuture<'a, Result<(), Error>>;
+
+fn refused<'a>(scope: &Scope) -> Saving<'a> {
+    let thread = scope.thread.to_string();
+    Box::pin(std::future::ready(Err(Error::Conflict {
+        thread,
+        holder: None,
+    })))
 }
 
 /// One graph's part of a run: the graph itself, or a subgraph called by one of its tasks.
@@ -91,13 +147,7 @@ impl Session {
         path: String,
         halt: Halt,
     ) -> Self {
-        let journal = Journal::new(
-            store,
-            scope,
-            run.epoch,
-            run.options.durability,
-            run.events.clone(),
-        );
+        let journal = Journal::new(run.clone(), store, scope);
         Session {
             run,
             journal,

@@ -14,7 +14,7 @@ use crate::{
     drive::{End, drive, note_open},
     event::Modes,
     graph::{Names, Shape},
-    journal::Events,
+    journal::{Events, record::Log},
     live::Live,
     session::{RunShared, Session, lock},
     thread::check_name,
@@ -23,13 +23,8 @@ use crate::{
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
-use std::{
-    any::Any,
-    future::IntoFuture,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
-use tokio::sync::{Semaphore, mpsc};
+use std::{any::Any, future::IntoFuture, sync::Arc, time::Duration};
+use tokio::sync::mpsc;
 
 /// How many events may wait for their reader.
 const UNREAD: usize = 64;
@@ -271,20 +266,17 @@ impl<S: State> Start<S> {
         lease: Option<&Lease>,
     ) -> Session {
         let options = std::mem::take(&mut self.options);
+        let epoch = lease.map_or(0, |lease| lease.epoch);
+        let log = match &self.place {
+            Some((store, _)) if store.keeps_events() => Log::of(&options.log),
+            _ => None,
+        };
         let run = RunShared {
-            id: self.run,
-            permits: options
-                .max_concurrency
-                .map(|n| Arc::new(Semaphore::new(n.clamp(1, Semaphore::MAX_PERMITS)))),
-            options,
             context: self.context.take(),
             control: self.control.clone(),
             events,
-            epoch: lease.map_or(0, |lease| lease.epoch),
-            answers: Mutex::default(),
-            fresh: Mutex::default(),
-            left: Mutex::default(),
-            clock: shape.clock.clone(),
+            log,
+            ..RunShared::new(self.run, epoch, options, shape.clock.clone())
         };
         let (store, thread) = match &self.place {
             None => (None, ""),

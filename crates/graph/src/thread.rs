@@ -4,7 +4,6 @@ use crate::{
     CheckpointId, Command, Error, Graph, RunId, RunOptions, Snapshot, Start, State,
     any::{AnyWrite, AsNode, Base},
     checkpoint::{Entry, HistoryQuery, Scope, Store},
-    control::Control,
     edit::{self, Spot, Write},
     graph::Shape,
     name::Name,
@@ -14,7 +13,7 @@ use crate::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// The longest name of a thread, in characters.
 const LONGEST_NAME: usize = 200;
@@ -277,17 +276,8 @@ pub(crate) fn outside<S: State>(
     (run, epoch): (RunId, u64),
 ) -> Session {
     let shared = RunShared {
-        id: run,
-        options: RunOptions::default(),
-        context: None,
-        control: Control::default(),
-        events: None,
-        permits: None,
-        epoch,
-        answers: Mutex::default(),
-        fresh: Mutex::default(),
-        left: Mutex::default(),
-        clock: shape.clock.clone(),
+        outside: true,
+        ..RunShared::new(run, epoch, RunOptions::default(), shape.clock.clone())
     };
     let halt = shared.control.token.clone();
     Session::new(

@@ -432,3 +432,35 @@ async fn a_task_that_waits_for_its_step_to_be_saved_is_not_held_up_by_a_sibling_
         assert_eq!(work.log, ["stepping", "sibling"], "{durability:?}");
     }
 }
+
+// More steps at once than may wait for the saver, beside a sibling that is settled meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_hundred_steps_of_one_task_are_saved_behind_the_run_at_the_same_time() {
+    let stepping = async |_: &Work, ctx: &Ctx| {
+        let names: Vec<String> = (0..100).map(|n| n.to_string()).collect();
+        let steps = names.iter().map(|n| ctx.step(n, async { Ok(1) }));
+        let done = futures::future::try_join_all(steps).await?;
+        Ok(Work::update().log([format!("{} steps", done.len())]))
+    };
+    let graph = work()
+        .node("stepping", stepping)
+        .node("sibling", log)
+        .start(["stepping", "sibling"])
+        .end(["stepping", "sibling"])
+        .build()
+        .unwrap();
+    let store: Store = Arc::new(Slow(MemoryStore::default()));
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let run = graph
+            .thread(&store, format!("{durability:?}"))
+            .run(Work::update())
+            .durability(durability);
+        let ended = tokio::time::timeout(Duration::from_secs(3600), run).await;
+        let work = ended
+            .expect("the run stands still")
+            .unwrap()
+            .done()
+            .unwrap();
+        assert_eq!(work.log, ["100 steps", "sibling"], "{durability:?}");
+    }
+}

@@ -108,7 +108,8 @@ async fn finished<S: State>(
         let told = std::mem::take(&mut live.untold);
         session.journal.note(vec![note], told, false).await?;
     } else if heard {
-        session.journal.tell(live.untold.drain(..)).await;
+        let told = std::mem::take(&mut live.untold);
+        session.journal.tell(told).await;
     }
     live.run.tasks[i].status = Status::Done;
     live.done[i] = Some(command);
