@@ -1,16 +1,18 @@
 //! What every node of a run shares, and one model call within the run's budget.
 //!
-//! The call is paid for before it is made (most it may use), settled after it (what it used), and cut
+//! The first node of a run opens its session, under the run's lease: what an earlier process recorded is
+//! read when nobody else can add to it. A model call is paid for before it is made (most it may use), settled after it (what it used), and cut
 //! off at the run's deadline. A failure of the model is the end of the run with a reason, never an error.
 
 use crate::ending::Ending;
-use crate::event::{AgentEventData, SpokenMessage};
+use crate::event::{AgentEventData, BudgetView, SpokenMessage};
 use crate::outcome::TraceRow;
+use crate::spent::Spent;
 use crate::terms::ANSWER_TOKENS;
 use futures::StreamExt as _;
 use paraph_gateway::{
-    Dialect, Late, Observation, Price, Redactor, Reply, Reserved, Session, Spend, Stop, ToolCall,
-    UNLIMITED,
+    BegunStep, Budget, Dialect, Gateway, Late, Limits, Observation, Price, Redactor, Reply,
+    Reserved, Scope, Session, Spend, Stop, ToolCall, UNLIMITED,
 };
 use paraph_graph::{Ctx, MessagePhase, NodeError};
 use paraph_models::{
@@ -18,7 +20,9 @@ use paraph_models::{
     estimate_message,
 };
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 /// An answer cut shorter than this is of no use, so the model is not asked for it.
@@ -29,17 +33,41 @@ const SHOWN_ARGUMENTS: usize = 120;
 
 /// What the nodes of one run find in their context.
 pub(crate) struct RunContext {
-    pub(crate) session: Session,
-    pub(crate) redactor: Redactor,
+    pub(crate) gateway: Gateway,
+    /// But for the epoch, which only a lease has.
+    pub(crate) scope: Scope,
+    pub(crate) limits: Limits,
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) price: Option<Price>,
     pub(crate) tell_messages: bool,
+    /// Opened by the first node.
+    pub(crate) session: OnceCell<Session>,
+    /// The model's attempts, of this process and of those before it.
+    pub(crate) attempts: AtomicU64,
+}
+
+/// A node's way to the model and to the gateway.
+pub(crate) struct Asking<'r> {
+    run: &'r RunContext,
+    pub(crate) session: &'r Session,
+    /// The number of the last step before the run's own: a replay goes on with those of its branch.
+    base: u64,
 }
 
 /// How a node's work ended early: with the end of the run, or with a failure of the engine.
 pub(crate) enum Early {
     Ending(Box<Ending>),
     Node(NodeError),
+}
+
+impl Early {
+    /// The end of the run, if that is what it is.
+    pub(crate) fn ending(self) -> Result<Ending, NodeError> {
+        match self {
+            Early::Ending(ending) => Ok(*ending),
+            Early::Node(error) => Err(error),
+        }
+    }
 }
 
 impl From<Ending> for Early {
@@ -61,29 +89,84 @@ impl From<NodeError> for Early {
 }
 
 impl RunContext {
-    /// The context that the run was given.
-    pub(crate) fn of(ctx: &Ctx) -> Result<&RunContext, NodeError> {
-        Ok(ctx.context::<Arc<RunContext>>()?)
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.gateway.redactor()
     }
 
-    /// Begins a decision and says so.
-    pub(crate) async fn begin_step(&self, ctx: &Ctx) -> Result<u64, Early> {
+    /// What a run that has not begun has used, and what it may use.
+    pub(crate) fn fresh_budget(&self) -> BudgetView {
+        BudgetView::of(&Budget::new(self.limits.clone()))
+    }
+
+    /// What a run has used that goes on. To be told; what counts is read under the lease.
+    pub(crate) async fn budget_so_far(&self, spent: &Spent) -> Result<BudgetView, Stop> {
+        let (scope, limits) = (self.scope.clone(), self.limits.clone());
+        let session = self.gateway.resume(scope, limits, &spent.usage()).await?;
+        Ok(BudgetView::of(session.budget()))
+    }
+
+    /// Opens the run's session under its lease.
+    async fn open(&self, ctx: &Ctx, spent: &Spent) -> Result<Session, Stop> {
+        let scope = Scope {
+            epoch: ctx.lease().epoch,
+            ..self.scope.clone()
+        };
+        let limits = self.limits.clone();
+        let session = self.gateway.resume(scope, limits, &spent.usage()).await?;
+        if spent.attempts > 0 {
+            self.model.go_on_after(spent.attempts);
+            self.attempts.store(spent.attempts, Ordering::Relaxed);
+        }
+        Ok(session)
+    }
+}
+
+impl<'r> Asking<'r> {
+    /// By the context that the run was given. `spent` and `step` are what the state says.
+    pub(crate) async fn of(
+        ctx: &'r Ctx,
+        spent: Option<&Spent>,
+        step: u64,
+    ) -> Result<Asking<'r>, Early> {
+        let run: &RunContext = ctx.context::<Arc<RunContext>>()?;
+        let spent = Spent::of(ctx.run_id(), spent, step);
+        let session = run
+            .session
+            .get_or_try_init(|| run.open(ctx, &spent))
+            .await?;
+        Ok(Asking {
+            run,
+            session,
+            base: spent.base,
+        })
+    }
+
+    /// What the run has used by now, for its state.
+    pub(crate) fn spent(&self, ctx: &Ctx) -> Spent {
+        let used = self.session.budget().used();
+        let attempts = self.run.attempts.load(Ordering::Relaxed);
+        Spent::now(ctx.run_id(), self.base, &used, attempts)
+    }
+
+    /// Begins a decision and says so. It counts when it is made; one that is cut off does not.
+    pub(crate) async fn begin_step(&self, ctx: &Ctx) -> Result<(u64, BegunStep), Early> {
         let budget = self.session.budget();
-        let step = budget.step()?;
+        let begun = budget.begin_step()?;
+        let step = self.base.saturating_add(begun.number());
         let steps = budget.limits().steps;
         ctx.emit(AgentEventData::StepStarted {
             step,
             max_steps: (steps != UNLIMITED).then_some(steps),
         })
         .await?;
-        Ok(step)
+        Ok((step, begun))
     }
 
-    /// Asks the model.
+    /// Asks the model, as one step that ends with its answer or its failure.
     pub(crate) async fn ask(
         &self,
         ctx: &Ctx,
-        step: u64,
+        (step, begun): (u64, BegunStep),
         mut request: ChatRequest,
     ) -> Result<ChatReply, Early> {
         for message in &request.messages {
@@ -102,9 +185,12 @@ impl RunContext {
                 })
             }
         };
+        begun.made();
         let ms = elapsed_ms(started);
         match answered {
             Ok(reply) => {
+                let attempts = u64::from(reply.attempts);
+                self.run.attempts.fetch_add(attempts, Ordering::Relaxed);
                 self.tell(ctx, step, &reply.message).await?;
                 let (usage, estimated) = used(&reply, input);
                 let spend = self.spend(&usage);
@@ -139,7 +225,7 @@ impl RunContext {
         let answer = async {
             match self.session.scope().dialect {
                 // Half an action is of no use to anybody.
-                Dialect::Strict => self.model.complete(request).await,
+                Dialect::Strict => self.run.model.complete(request).await,
                 Dialect::Native => self.listen(ctx, request).await,
             }
         };
@@ -152,7 +238,7 @@ impl RunContext {
 
     /// Takes an answer in pieces, and shows each to whoever streams the run in messages mode.
     async fn listen(&self, ctx: &Ctx, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        let mut stream = self.model.stream(request);
+        let mut stream = self.run.model.stream(request);
         let mut assembler = Assembler::new();
         let id = assembler.message_id().to_owned();
         while let Some(chunk) = stream.next().await {
@@ -174,7 +260,7 @@ impl RunContext {
             return budget.reserve(0);
         }
         let by_tokens = left.tokens.saturating_sub(input);
-        let by_money = match &self.price {
+        let by_money = match &self.run.price {
             _ if left.micro_dollars == UNLIMITED => UNLIMITED,
             None => return Err(Stop::MaxCost),
             Some(price) => {
@@ -190,7 +276,7 @@ impl RunContext {
             });
         }
         request.max_tokens = u32::try_from(answer).ok();
-        budget.reserve(spend_of(self.price.as_ref(), input, answer))
+        budget.reserve(spend_of(self.run.price.as_ref(), input, answer))
     }
 
     fn settle(&self, held: Reserved, answered: &Result<ChatReply, Failed>, input: u64) {
@@ -205,7 +291,11 @@ impl RunContext {
     }
 
     fn spend(&self, usage: &Usage) -> Spend {
-        spend_of(self.price.as_ref(), usage.input_tokens, usage.output_tokens)
+        spend_of(
+            self.run.price.as_ref(),
+            usage.input_tokens,
+            usage.output_tokens,
+        )
     }
 
     fn model_ending(&self, error: &ModelError) -> Ending {
@@ -214,7 +304,7 @@ impl RunContext {
             .parse()
             .unwrap_or_else(|_| Stop::Internal(format!("`{}` is no stop reason", error.reason())));
         Ending {
-            detail: Some(self.redactor.text(&error.to_string())),
+            detail: Some(self.run.redactor().text(&error.to_string())),
             ..Ending::from(stop)
         }
     }
@@ -229,7 +319,7 @@ impl RunContext {
         ctx.emit(AgentEventData::ToolStarted {
             step,
             tool: call.name().to_owned(),
-            args: self.redactor.brief(call, SHOWN_ARGUMENTS),
+            args: self.run.redactor().brief(call, SHOWN_ARGUMENTS),
             args_hash: call.args_hash().to_owned(),
         })
         .await?;
@@ -266,7 +356,7 @@ impl RunContext {
         ctx.emit(AgentEventData::ToolEnded {
             step,
             tool: row.tool.clone(),
-            args: self.redactor.brief(call, SHOWN_ARGUMENTS),
+            args: self.run.redactor().brief(call, SHOWN_ARGUMENTS),
             args_hash: row.args_hash.clone(),
             ok: row.ok,
             ms,
@@ -278,13 +368,13 @@ impl RunContext {
     }
 
     async fn tell(&self, ctx: &Ctx, step: u64, message: &Message) -> Result<(), NodeError> {
-        if !self.tell_messages {
+        if !self.run.tell_messages {
             return Ok(());
         }
-        let mut text = self.redactor.text(&message.text());
+        let mut text = self.run.redactor().text(&message.text());
         for call in message.tool_calls() {
             let call = ToolCall::native(call.name.clone(), call.args.as_str());
-            let args = self.redactor.brief(&call, SHOWN_ARGUMENTS);
+            let args = self.run.redactor().brief(&call, SHOWN_ARGUMENTS);
             text.push_str(&format!("\n{} {args}", call.name()));
         }
         let message = SpokenMessage {

@@ -21,6 +21,9 @@ pub enum Error {
         /// The longest task.
         limit: usize,
     },
+    /// A run was to go on, or to begin at a checkpoint, where nothing is due.
+    #[error("nothing is left to do on thread `{0}` there")]
+    NothingLeft(String),
     /// The session could not be opened.
     #[error("the run cannot begin: {0}")]
     Stopped(paraph_gateway::Stop),

@@ -26,6 +26,7 @@
 //! - `terms`: on what terms a run is made ([`Terms`]): model, limits, price, dialect.
 //! - `event`, `outcome`: what a run tells ([`AgentEvent`]) and what comes out of it ([`RunResult`]).
 //! - `run`: a run under way ([`AgentRun`]): the engine's stream, told in the words of agents.
+//! - `stores`: where threads and records are kept ([`Stores`]). `spent`: what a run has used, in its state.
 //! - `asking`: one model call within the run's budget. `ending`: why a run ends, as part of a state.
 //! - `python_json`: JSON laid out as Python's `json.dumps` does, for prompts.
 //! - `conversation`: a channel of messages. `react`: the loop with a provider's tool calls ([`React`]).
@@ -41,6 +42,8 @@ mod outcome;
 mod asking;
 mod ending;
 mod run;
+mod spent;
+mod stores;
 
 mod conversation;
 mod python_json;
@@ -59,6 +62,7 @@ pub use python_json::python_json;
 pub use react::React;
 pub use rehearsal::Rehearsal;
 pub use run::AgentRun;
+pub use stores::Stores;
 pub use support::{Case, Support};
 pub use terms::{ANSWER_TOKENS, Terms};
 

@@ -3,16 +3,20 @@
 //! The calls of one turn are tasks beside each other: one that waits or fails holds up no other, and the
 //! results come in the order of the calls. What a call does wrong the model reads; budget and loops end the run.
 
-use crate::asking::{Early, RunContext};
+use crate::asking::{Asking, Early};
 use crate::conversation::{Conversation, add_messages};
 use crate::ending::{Ending, keep_first};
 use crate::outcome::{RunResult, TraceRow, of_messages};
-use crate::run::{AgentRun, Application, Beginning, Route, start};
+use crate::run::{AgentRun, Application, Begin, Beginning, Route, outcome_of, start};
+use crate::spent::Spent;
 use crate::terms::check_task;
 use crate::{AgentEventData, Error, Terms};
 use paraph_gateway::{Dialect, Gateway, Stop, ToolCall};
-use paraph_graph::{Ctx, Drawing, END, Each, Goto, Graph, MemoryStore, State, Store, Update, with};
-use paraph_models::{ChatRequest, Message, Messages, ToolSpec, repair};
+use paraph_graph::{
+    CheckpointId, Ctx, Drawing, END, Each, Goto, Graph, MemoryStore, RunId, State, Store, Update,
+    with,
+};
+use paraph_models::{Body, ChatRequest, Message, Messages, ToolSpec, repair};
 
 const MODEL: &str = "model";
 const CALL: Each<usize> = Each::new("call");
@@ -31,6 +35,8 @@ pub(crate) struct ReactState {
     /// How many of its calls the budget has room for: the first ones, in every run alike, however the
     /// tasks are scheduled.
     slots: u64,
+    /// What the run has used of the model.
+    spent: Option<Spent>,
     /// Why the run ends.
     #[reduce(keep_first)]
     ending: Option<Ending>,
@@ -111,6 +117,12 @@ impl React {
         })
     }
 
+    /// The same on a store that may outlive the process. (The gateway brings its own.)
+    #[must_use]
+    pub fn on(self, store: Store) -> React {
+        React { store, ..self }
+    }
+
     /// The graph, to be drawn.
     pub fn drawing(&self) -> Drawing {
         self.graph.drawing()
@@ -120,19 +132,67 @@ impl React {
     /// its next message. Whatever the terms say of the dialect, it is the provider's tool calls.
     ///
     /// # Errors
-    /// [`Error::EmptyTask`], [`Error::LongTask`], [`Error::Stopped`].
+    /// [`Error::EmptyTask`], [`Error::LongTask`].
     pub async fn start(&self, task: &str, terms: &Terms) -> Result<AgentRun, Error> {
         let task = check_task(task)?;
+        self.begin(Begin::input(fresh(task), task.to_owned()), terms)
+            .await
+    }
+
+    /// Goes on with a run that was cut off or cancelled, with what it had finished, used and recorded.
+    /// The terms are those it was started with.
+    ///
+    /// # Errors
+    /// [`Error::NothingLeft`] if the thread has nothing that is due.
+    pub async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
+        self.begin(Begin::again(run), terms).await
+    }
+
+    /// Starts a run at an older checkpoint of the thread, on a new branch: with what was due there, or
+    /// with a message that is put to the conversation as it was then.
+    ///
+    /// # Errors
+    /// As [`React::start`] and [`React::resume`]; [`Error::Graph`] for an unknown checkpoint.
+    pub async fn replay(
+        &self,
+        at: CheckpointId,
+        task: Option<&str>,
+        terms: &Terms,
+    ) -> Result<AgentRun, Error> {
+        let task = task.map(check_task).transpose()?;
+        let input = task.map(|task| (fresh(task), task.to_owned()));
+        self.begin(Begin::at(at, input), terms).await
+    }
+
+    /// The result of a run that is over; nothing if the thread has none of this run that is.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] if the store cannot be read.
+    pub async fn result(&self, run: RunId, terms: &Terms) -> Result<Option<RunResult>, Error> {
+        let thread = self.graph.thread(&self.store, terms.thread.clone());
+        outcome_of::<React>(&thread, run).await
+    }
+
+    /// Goes back to a checkpoint of a thread: what runs there next begins on a new branch.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] for an unknown checkpoint, and while a run drives the thread.
+    pub async fn fork(&self, thread: &str, at: CheckpointId) -> Result<CheckpointId, Error> {
+        let thread = self.graph.thread(&self.store, thread.to_owned());
+        Ok(thread.fork(at).await?)
+    }
+
+    async fn begin(
+        &self,
+        begin: Begin<Update<ReactState>>,
+        terms: &Terms,
+    ) -> Result<AgentRun, Error> {
         let beginning = Beginning {
             agent: &self.name,
             graph: &self.graph,
             store: &self.store,
             gateway: &self.gateway,
-            input: ReactState::update()
-                .messages([Message::human(task)])
-                .replace_trace(Vec::new())
-                .replace_ending(None),
-            task: task.to_owned(),
+            begin,
         };
         let terms = Terms {
             dialect: Dialect::Native,
@@ -140,6 +200,16 @@ impl React {
         };
         start::<React>(beginning, &terms).await
     }
+}
+
+/// The conversation goes on; what belongs to a run begins anew.
+fn fresh(task: &str) -> Update<ReactState> {
+    ReactState::update()
+        .messages([Message::human(task)])
+        .replace_trace(Vec::new())
+        .step(0)
+        .spent(None)
+        .replace_ending(None)
 }
 
 impl Application for React {
@@ -155,6 +225,15 @@ impl Application for React {
             None => "the model wants tools".to_owned(),
         };
         Route { from, cause }
+    }
+
+    fn task(state: &ReactState) -> String {
+        let asked = state.messages.iter().rfind(|m| m.body == Body::Human);
+        asked.map(|m| m.text().into_owned()).unwrap_or_default()
+    }
+
+    fn spent(state: &ReactState) -> Option<&Spent> {
+        state.spent.as_ref()
     }
 
     fn ending(state: &ReactState) -> Option<Ending> {
@@ -225,27 +304,32 @@ async fn speak(
     state: &ReactState,
     ctx: &Ctx,
 ) -> paraph_graph::Result<Update<ReactState>> {
-    match answer(speaker, state, ctx).await {
-        Ok(update) => Ok(update),
-        Err(Early::Ending(ending)) => Ok(ReactState::update().ending(Some(*ending))),
-        Err(Early::Node(error)) => Err(error),
-    }
+    let asking = match Asking::of(ctx, state.spent.as_ref(), state.step).await {
+        Ok(asking) => asking,
+        Err(early) => return Ok(ReactState::update().ending(Some(early.ending()?))),
+    };
+    let update = match answer(speaker, state, &asking, ctx).await {
+        Ok(update) => update,
+        Err(early) => ReactState::update().ending(Some(early.ending()?)),
+    };
+    Ok(update.spent(Some(asking.spent(ctx))))
 }
 
 async fn answer(
     speaker: &Speaker,
     state: &ReactState,
+    run: &Asking<'_>,
     ctx: &Ctx,
 ) -> Result<Update<ReactState>, Early> {
-    let run = RunContext::of(ctx)?;
-    let step = run.begin_step(ctx).await?;
+    let begun = run.begin_step(ctx).await?;
+    let step = begun.0;
     let mut messages = vec![Message::system(speaker.instructions.clone())];
     messages.extend(repair(&state.messages).messages);
     let request = ChatRequest {
         tools: speaker.tools.clone(),
         ..ChatRequest::new(messages)
     };
-    let message = run.ask(ctx, step, request).await?.message;
+    let message = run.ask(ctx, begun, request).await?.message;
     let tools: Vec<_> = message
         .tool_calls()
         .iter()
@@ -281,7 +365,10 @@ async fn make_call(
         let stop = Stop::Internal(format!("there is no call number {index}"));
         return Ok(ReactState::update().ending(Some(stop.into())));
     };
-    let run = RunContext::of(ctx)?;
+    let run = match Asking::of(ctx, state.spent.as_ref(), state.step).await {
+        Ok(run) => run,
+        Err(early) => return Ok(ReactState::update().ending(Some(early.ending()?))),
+    };
     let (row, seen) = match index as u64 >= state.slots {
         true => {
             let stop = Stop::MaxToolCalls;

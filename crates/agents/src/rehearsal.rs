@@ -107,17 +107,27 @@ impl Brief {
         brief
     }
 
-    /// From a conversation.
+    /// From a conversation: its last question, and what was learned about that customer before.
     fn of_messages(messages: &[Message]) -> Brief {
-        let task = messages.iter().find(|message| message.body == Body::Human);
+        let is_task = |message: &&Message| message.body == Body::Human;
+        let task = messages.iter().rfind(is_task);
         let mut brief = Brief {
             goal: task
                 .map(|task| task.text().into_owned())
                 .unwrap_or_default(),
             ..Brief::default()
         };
+        let user = |goal: &str| read_goal(goal).map(|case| case.user);
+        let asks = user(&brief.goal);
+        let mut about = asks;
         let calls: Vec<_> = messages.iter().flat_map(Message::tool_calls).collect();
         for message in messages {
+            if is_task(&message) {
+                about = user(&message.text());
+            }
+            if about != asks {
+                continue;
+            }
             let Some(id) = message.tool_call_id() else {
                 continue;
             };

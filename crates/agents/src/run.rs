@@ -7,14 +7,18 @@ use crate::asking::RunContext;
 use crate::ending::Ending;
 use crate::event::{AgentEvent, AgentEventData, BudgetView};
 use crate::outcome::RunResult;
+use crate::spent::Spent;
 use crate::{Error, Terms};
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, unfold};
 use paraph_gateway::{Gateway, Scope, Stop, UNLIMITED};
 use paraph_graph::{
-    Control, EventData, Graph, Mode, Name, Outcome, RunId, Source, State, Store, Stream, Thread,
+    CancelReason, CheckpointId, Control, EventData, Graph, HistoryQuery, Mode, Name, Outcome,
+    RunId, RunOptions, Snapshot, Source, State, Store, Stream, Thread,
 };
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tokio::sync::OnceCell;
 
 /// What the engine takes beside a model's decision and its calls: one superstep each, and some air.
 const SUPERSTEPS_PER_STEP: u64 = 2;
@@ -26,6 +30,12 @@ pub(crate) trait Application: Send + 'static {
 
     /// Where the graph goes from this state, and why: what its branch asks too.
     fn route(state: &Self::State) -> Route;
+
+    /// What the run is for, as the events tell it.
+    fn task(state: &Self::State) -> String;
+
+    /// What the run has used of its model.
+    fn spent(state: &Self::State) -> Option<&Spent>;
 
     /// The ending that the state holds.
     fn ending(state: &Self::State) -> Option<Ending>;
@@ -46,9 +56,45 @@ pub(crate) struct Beginning<'a, S: State> {
     pub(crate) graph: &'a Graph<S>,
     pub(crate) store: &'a Store,
     pub(crate) gateway: &'a Gateway,
-    pub(crate) input: S::Update,
-    /// The task as the events tell it.
-    pub(crate) task: String,
+    pub(crate) begin: Begin<S::Update>,
+}
+
+/// Where a run begins.
+pub(crate) struct Begin<U> {
+    run: RunId,
+    /// An input, and the task as the events tell it. Nothing for what is due anyway.
+    input: Option<(U, String)>,
+    /// Nothing for the head.
+    at: Option<CheckpointId>,
+}
+
+impl<U> Begin<U> {
+    /// A new run, with this input.
+    pub(crate) fn input(input: U, task: String) -> Begin<U> {
+        Begin {
+            run: RunId::fresh(),
+            input: Some((input, task)),
+            at: None,
+        }
+    }
+
+    /// A run that goes on.
+    pub(crate) fn again(run: RunId) -> Begin<U> {
+        Begin {
+            run,
+            input: None,
+            at: None,
+        }
+    }
+
+    /// A new run on a new branch.
+    pub(crate) fn at(at: CheckpointId, input: Option<(U, String)>) -> Begin<U> {
+        Begin {
+            run: RunId::fresh(),
+            input,
+            at: Some(at),
+        }
+    }
 }
 
 /// A run under way. It runs while its events are read; dropped, it is cancelled.
@@ -109,35 +155,60 @@ pub(crate) async fn start<A: Application>(
     beginning: Beginning<'_, A::State>,
     terms: &Terms,
 ) -> Result<AgentRun, Error> {
-    let run = RunId::fresh();
-    let scope = Scope {
-        run: run.to_string(),
-        dialect: terms.dialect,
-        loops: terms.loops,
-        ..Scope::new(beginning.agent, terms.thread.clone())
-    };
-    let session = beginning.gateway.session(scope, terms.limits.clone()).await;
+    let Begin { run, input, at } = beginning.begin;
     let context = Arc::new(RunContext {
-        session: session.map_err(Error::Stopped)?,
-        redactor: beginning.gateway.redactor().clone(),
+        scope: Scope {
+            run: run.to_string(),
+            dialect: terms.dialect,
+            loops: terms.loops,
+            ..Scope::new(beginning.agent, terms.thread.clone())
+        },
+        gateway: beginning.gateway.clone(),
+        limits: terms.limits.clone(),
         model: terms.model.clone(),
         price: terms.price.clone(),
         tell_messages: terms.tell_messages,
+        session: OnceCell::new(),
+        attempts: AtomicU64::new(0),
     });
-    let started = AgentEventData::RunStarted {
-        agent: beginning.agent.to_owned(),
-        model: terms.model.name().to_owned(),
-        task: context.redactor.text(&beginning.task),
-        budget: BudgetView::of(context.session.budget()),
-    };
     let thread = beginning
         .graph
         .thread(beginning.store, terms.thread.clone());
-    let stream = thread
-        .run(beginning.input)
+    // Whatever an unknown checkpoint, or nothing to do, leads to is said before anything is begun.
+    let before = match (&input, at) {
+        (Some(_), None) => None,
+        (_, at) => Some(stands(&thread, at).await?),
+    };
+    let (task, budget, begun) = match (input, before) {
+        (Some((input, task)), _) => (task, context.fresh_budget(), thread.run(input)),
+        (None, Some(before)) if !before.finished => {
+            let spent = Spent::of(run, A::spent(&before.state), 0);
+            let budget = context
+                .budget_so_far(&spent)
+                .await
+                .map_err(Error::Stopped)?;
+            (A::task(&before.state), budget, thread.resume())
+        }
+        _ => return Err(Error::NothingLeft(terms.thread.clone())),
+    };
+    let started = AgentEventData::RunStarted {
+        agent: beginning.agent.to_owned(),
+        model: terms.model.name().to_owned(),
+        task: context.redactor().text(&task),
+        budget,
+    };
+    let begun = match at {
+        Some(at) => begun.at(at),
+        None => begun,
+    };
+    let stream = begun
+        .options(RunOptions {
+            limit: supersteps(terms.limits.steps),
+            arguments: terms.arguments.clone(),
+            ..RunOptions::default()
+        })
         .run_id(run)
         .context(context.clone())
-        .limit(supersteps(terms.limits.steps))
         .stream([Mode::Custom, Mode::Checkpoints]);
     let control = stream.control();
     let follow = Follow::<A> {
@@ -154,6 +225,41 @@ pub(crate) async fn start<A: Application>(
         run,
         thread: terms.thread.clone(),
     })
+}
+
+/// The thread as it stands, or as it stood at a checkpoint.
+async fn stands<S: State>(
+    thread: &Thread<S>,
+    at: Option<CheckpointId>,
+) -> Result<Snapshot<S>, Error> {
+    match (thread.snapshot(at).await?, at) {
+        (Some(snapshot), _) => Ok(snapshot),
+        (None, None) => Err(Error::NothingLeft(thread.name().to_owned())),
+        (None, Some(checkpoint)) => Err(Error::Graph(paraph_graph::Error::UnknownCheckpoint {
+            thread: thread.name().to_owned(),
+            checkpoint,
+        })),
+    }
+}
+
+/// The result of a run that is over, from the last checkpoint that it wrote.
+pub(crate) async fn outcome_of<A: Application>(
+    thread: &Thread<A::State>,
+    run: RunId,
+) -> Result<Option<RunResult>, Error> {
+    let mut last = HistoryQuery {
+        limit: Some(1),
+        ..HistoryQuery::default()
+    };
+    last.filter.insert("run".to_owned(), run.to_string().into());
+    let Some(entry) = thread.history_of(&last).await?.pop() else {
+        return Ok(None);
+    };
+    let snapshot = thread.snapshot(Some(entry.id)).await?;
+    Ok(snapshot.and_then(|snapshot| {
+        let ending = A::ending(&snapshot.state)?;
+        Some(A::result(Some(&snapshot.state), ending))
+    }))
 }
 
 /// The gateway's budget ends the run; the engine's limit is only there for a graph that never asks it.
@@ -228,7 +334,10 @@ impl<A: Application> Follow<A> {
 
     fn budget(&self) -> AgentEventData {
         AgentEventData::Budget {
-            budget: BudgetView::of(self.context.session.budget()),
+            budget: match self.context.session.get() {
+                Some(session) => BudgetView::of(session.budget()),
+                None => self.context.fresh_budget(),
+            },
         }
     }
 
@@ -247,15 +356,16 @@ impl<A: Application> Follow<A> {
                 let stop = Stop::Internal("the graph stopped half-way".to_owned());
                 (Some(outcome.state().clone()), stop.into())
             }
-            Err(error) => (self.saved().await, Ending::from(stop_of(error))),
+            // What the thread holds is another run's.
+            Err(error @ paraph_graph::Error::Conflict { .. }) => (None, stop_of(error).into()),
+            Err(error) => (self.saved().await, stop_of(error).into()),
         };
-        let ending = match self.context.session.save().await {
-            Ok(()) => ending,
-            Err(stop) => {
-                tracing::warn!(%stop, "what the run used was not saved");
-                ending
-            }
-        };
+        let taken_over = matches!(ending.stop, Stop::Conflict(_));
+        if let (Some(session), false) = (self.context.session.get(), taken_over)
+            && let Err(stop) = session.save().await
+        {
+            tracing::warn!(%stop, "what the run used was not saved");
+        }
         self.pending = vec![AgentEventData::RunEnded {
             detail: ending.detail.clone(),
             exit_code: ending.stop.exit_code(),
@@ -286,6 +396,9 @@ fn routed<A: Application>(superstep: i64, state: &A::State, next: &[Name]) -> Ag
 fn stop_of(error: paraph_graph::Error) -> Stop {
     use paraph_graph::Error as Engine;
     match error {
+        Engine::Cancelled(CancelReason::LeaseLost) => {
+            Stop::Conflict("another process took the thread over".to_owned())
+        }
         Engine::Cancelled(_) => Stop::Cancelled,
         Engine::Conflict { .. } => Stop::Conflict(error.to_string()),
         Engine::Store(_) | Engine::Corrupt { .. } => Stop::StoreError(error.to_string()),

@@ -12,14 +12,15 @@ mod documents;
 mod prompt;
 mod tools;
 
-use crate::asking::{Early, RunContext};
+use crate::asking::{Asking, Early};
 use crate::ending::{Ending, keep_first};
 use crate::outcome::{RunResult, TraceRow, of_actions};
-use crate::run::{AgentRun, Application, Beginning, Route, start};
+use crate::run::{AgentRun, Application, Begin, Beginning, Route, outcome_of, start};
+use crate::spent::Spent;
 use crate::terms::check_task;
-use crate::{Error, React, Terms};
+use crate::{Error, React, Stores, Terms};
 use paraph_gateway::{Dialect, Gateway, Limits, Step, Stop, ToolCall, parse_action};
-use paraph_graph::{Ctx, Drawing, END, Graph, MemoryStore, State, Store, Update, with};
+use paraph_graph::{CheckpointId, Ctx, Drawing, END, Graph, RunId, State, Store, Update, with};
 use paraph_models::{ChatRequest, Message, ResponseFormat};
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,9 @@ pub(crate) fn limits() -> Limits {
 /// The state of a run with JSON actions.
 #[derive(State, Clone, Default)]
 pub(crate) struct SupportState {
+    /// What was asked on the thread before, and answered.
+    #[reduce(append)]
+    exchanges: Vec<Exchange>,
     /// The task as the model is given it.
     goal: String,
     /// The finished steps.
@@ -61,8 +65,12 @@ pub(crate) struct SupportState {
     /// All tool calls, the failed one too.
     #[reduce(append)]
     trace: Vec<TraceRow>,
+    /// The number of the last decision.
+    step: u64,
     /// What the model wants done next.
     decided: Option<Decision>,
+    /// What the run has used of the model.
+    spent: Option<Spent>,
     /// Why the run ends.
     #[reduce(keep_first)]
     ending: Option<Ending>,
@@ -75,6 +83,14 @@ pub(crate) struct Turn {
     call: ToolCall,
     /// JSON text, so that no digit is lost in a checkpoint.
     observation: String,
+}
+
+/// A question that was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Exchange {
+    user: u64,
+    question: String,
+    answer: String,
 }
 
 /// A call that the model wants made.
@@ -109,17 +125,27 @@ pub struct Support {
 }
 
 impl Support {
-    /// An agent whose allowlist is its three tools and `allow`, without `deny`.
+    /// An agent whose allowlist is its three tools and `allow`, without `deny`. What it does dies with
+    /// the process; see [`Support::on`].
     ///
     /// # Errors
     /// [`Error::Gateway`] if a rule is faulty.
     pub fn new(allow: &[String], deny: &[String]) -> Result<Support, Error> {
-        let gateway = tools::gateway(allow, deny)?;
+        Support::on(&Stores::in_memory(), allow, deny)
+    }
+
+    /// The same on stores that may outlive the process.
+    ///
+    /// # Errors
+    /// As [`Support::new`].
+    pub fn on(stores: &Stores, allow: &[String], deny: &[String]) -> Result<Support, Error> {
+        let gateway = tools::gateway(stores.records.clone(), allow, deny)?;
+        let react = React::new(NAME, prompt::NATIVE_INSTRUCTIONS, gateway.clone())?;
         Ok(Support {
             graph: graph(gateway.clone())?,
-            react: React::new(NAME, prompt::NATIVE_INSTRUCTIONS, gateway.clone())?,
+            react: react.on(stores.threads.clone()),
             gateway,
-            store: MemoryStore::shared(),
+            store: stores.threads.clone(),
         })
     }
 
@@ -138,35 +164,111 @@ impl Support {
         self.graph.drawing()
     }
 
-    /// Starts a run. It runs while its events are read.
+    /// Starts a run. It runs while its events are read. On a thread on which this customer was answered
+    /// before, the model is told what was asked and answered.
     ///
     /// # Errors
-    /// [`Error::EmptyTask`], [`Error::LongTask`], [`Error::Stopped`].
+    /// [`Error::EmptyTask`], [`Error::LongTask`].
     pub async fn start(&self, case: &Case, terms: &Terms) -> Result<AgentRun, Error> {
-        let case = Case {
-            question: check_task(&case.question)?.to_owned(),
-            user: case.user,
-        };
-        let goal = prompt::goal(&case);
+        let goal = goal_of(case)?;
         if terms.dialect == Dialect::Native {
             return self.react.start(&goal, terms).await;
         }
-        let beginning = Beginning {
+        start::<Support>(self.beginning(Begin::input(fresh(&goal), goal)), terms).await
+    }
+
+    /// Goes on with a run that was cut off or cancelled, with what it had finished, used and recorded.
+    /// The terms are those it was started with.
+    ///
+    /// # Errors
+    /// [`Error::NothingLeft`] if the thread has nothing that is due.
+    pub async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
+        match terms.dialect {
+            Dialect::Native => self.react.resume(run, terms).await,
+            Dialect::Strict => start::<Support>(self.beginning(Begin::again(run)), terms).await,
+        }
+    }
+
+    /// Starts a run at an older checkpoint of the thread, on a new branch: with what was due there, or
+    /// with another case. What came after that checkpoint stays as it is.
+    ///
+    /// # Errors
+    /// As [`Support::start`] and [`Support::resume`]; [`Error::Graph`] for an unknown checkpoint.
+    pub async fn replay(
+        &self,
+        at: CheckpointId,
+        case: Option<&Case>,
+        terms: &Terms,
+    ) -> Result<AgentRun, Error> {
+        let goal = case.map(goal_of).transpose()?;
+        if terms.dialect == Dialect::Native {
+            return self.react.replay(at, goal.as_deref(), terms).await;
+        }
+        let begin = Begin::at(at, goal.map(|goal| (fresh(&goal), goal)));
+        start::<Support>(self.beginning(begin), terms).await
+    }
+
+    /// The result of a run that is over; nothing if the thread has none of this run that is.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] if the store cannot be read.
+    pub async fn result(&self, run: RunId, terms: &Terms) -> Result<Option<RunResult>, Error> {
+        match terms.dialect {
+            Dialect::Native => self.react.result(run, terms).await,
+            Dialect::Strict => {
+                let thread = self.graph.thread(&self.store, terms.thread.clone());
+                outcome_of::<Support>(&thread, run).await
+            }
+        }
+    }
+
+    /// Goes back to a checkpoint of a thread: what runs there next begins on a new branch.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] for an unknown checkpoint, and while a run drives the thread.
+    pub async fn fork(
+        &self,
+        thread: &str,
+        dialect: Dialect,
+        at: CheckpointId,
+    ) -> Result<CheckpointId, Error> {
+        match dialect {
+            Dialect::Native => self.react.fork(thread, at).await,
+            Dialect::Strict => {
+                let thread = self.graph.thread(&self.store, thread.to_owned());
+                Ok(thread.fork(at).await?)
+            }
+        }
+    }
+
+    fn beginning(&self, begin: Begin<Update<SupportState>>) -> Beginning<'_, SupportState> {
+        Beginning {
             agent: NAME,
             graph: &self.graph,
             store: &self.store,
             gateway: &self.gateway,
-            // A new run on a thread begins anew: what an earlier one found belongs to its own question.
-            input: SupportState::update()
-                .goal(goal.clone())
-                .replace_history(Vec::new())
-                .replace_trace(Vec::new())
-                .decided(None)
-                .replace_ending(None),
-            task: goal,
-        };
-        start::<Support>(beginning, terms).await
+            begin,
+        }
     }
+}
+
+fn goal_of(case: &Case) -> Result<String, Error> {
+    Ok(prompt::goal(&Case {
+        question: check_task(&case.question)?.to_owned(),
+        user: case.user,
+    }))
+}
+
+/// A new run on a thread begins anew: what an earlier one found belongs to its own question.
+fn fresh(goal: &str) -> Update<SupportState> {
+    SupportState::update()
+        .goal(goal)
+        .replace_history(Vec::new())
+        .replace_trace(Vec::new())
+        .step(0)
+        .decided(None)
+        .spent(None)
+        .replace_ending(None)
 }
 
 fn graph(gateway: Gateway) -> Result<Graph<SupportState>, paraph_graph::Error> {
@@ -204,6 +306,14 @@ impl Application for Support {
         Route { from, cause }
     }
 
+    fn task(state: &SupportState) -> String {
+        state.goal.clone()
+    }
+
+    fn spent(state: &SupportState) -> Option<&Spent> {
+        state.spent.as_ref()
+    }
+
     fn ending(state: &SupportState) -> Option<Ending> {
         state.ending.clone()
     }
@@ -226,17 +336,40 @@ async fn think(
     state: &SupportState,
     ctx: &Ctx,
 ) -> paraph_graph::Result<Update<SupportState>> {
-    match decide(gateway, state, ctx).await {
-        Ok(decision) => Ok(SupportState::update().decided(Some(decision))),
-        Err(Early::Ending(ending)) => Ok(SupportState::update().ending(Some(*ending))),
-        Err(Early::Node(error)) => Err(error),
-    }
+    let asking = match Asking::of(ctx, state.spent.as_ref(), state.step).await {
+        Ok(asking) => asking,
+        Err(early) => return Ok(SupportState::update().ending(Some(early.ending()?))),
+    };
+    let decided = decide(gateway, state, &asking, ctx).await;
+    let update = SupportState::update().spent(Some(asking.spent(ctx)));
+    let ending = match decided {
+        Ok(decision) => return Ok(update.step(decision.step).decided(Some(decision))),
+        Err(early) => early.ending()?,
+    };
+    Ok(update
+        .exchanges(exchange(state, &ending))
+        .ending(Some(ending)))
 }
 
-async fn decide(gateway: &Gateway, state: &SupportState, ctx: &Ctx) -> Result<Decision, Early> {
-    let run = RunContext::of(ctx)?;
-    let step = run.begin_step(ctx).await?;
-    let payload = prompt::payload(&state.goal, &state.history, gateway.catalogue())
+/// What is remembered on the thread of a run that ends like this.
+fn exchange(state: &SupportState, ending: &Ending) -> Option<Exchange> {
+    let case = read_goal(&state.goal)?;
+    Some(Exchange {
+        user: case.user,
+        question: case.question,
+        answer: ending.answer.clone()?,
+    })
+}
+
+async fn decide(
+    gateway: &Gateway,
+    state: &SupportState,
+    run: &Asking<'_>,
+    ctx: &Ctx,
+) -> Result<Decision, Early> {
+    let begun = run.begin_step(ctx).await?;
+    let step = begun.0;
+    let payload = prompt::payload(state, gateway.catalogue())
         .map_err(|error| Stop::Internal(error.to_string()))?;
     let request = ChatRequest {
         response_format: ResponseFormat::JsonObject,
@@ -245,7 +378,7 @@ async fn decide(gateway: &Gateway, state: &SupportState, ctx: &Ctx) -> Result<De
             Message::human(payload),
         ])
     };
-    let reply = run.ask(ctx, step, request).await?;
+    let reply = run.ask(ctx, begun, request).await?;
     let text = reply.message.text();
     if text.is_empty() {
         // A tool call of the provider's is no action in this dialect.
@@ -279,7 +412,11 @@ async fn act(state: &SupportState, ctx: &Ctx) -> paraph_graph::Result<Update<Sup
         let stop = Stop::Internal("there is no call to make".to_owned());
         return Ok(SupportState::update().ending(Some(stop.into())));
     };
-    let (row, seen) = RunContext::of(ctx)?.hand(ctx, step, &call).await?;
+    let asking = match Asking::of(ctx, state.spent.as_ref(), state.step).await {
+        Ok(asking) => asking,
+        Err(early) => return Ok(SupportState::update().ending(Some(early.ending()?))),
+    };
+    let (row, seen) = asking.hand(ctx, step, &call).await?;
     let update = SupportState::update().trace([row]);
     Ok(match seen {
         Ok(seen) => update.decided(None).history([Turn {

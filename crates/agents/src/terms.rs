@@ -3,6 +3,7 @@
 use crate::Error;
 use paraph_gateway::{Dialect, Limits, LoopRule, Price};
 use paraph_models::ChatModel;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// The most tokens that one answer may have in a run whose tokens or money are limited.
@@ -26,6 +27,8 @@ pub struct Terms {
     pub dialect: Dialect,
     /// The thread's name, 1 to 200 characters.
     pub thread: String,
+    /// Stored with the run, for whoever takes it up again in another process; null leaves what is there.
+    pub arguments: Value,
     /// Whether the run tells every message that is sent and received.
     pub tell_messages: bool,
 }
@@ -40,6 +43,7 @@ impl Terms {
             loops: LoopRule::default(),
             dialect: Dialect::Strict,
             thread: thread.into(),
+            arguments: Value::Null,
             tell_messages: false,
         }
     }

@@ -118,6 +118,17 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// The larger of each figure that a model call raises; the others are this one's.
+    pub(crate) fn at_least(self, known: &Usage) -> Usage {
+        Usage {
+            steps: self.steps.max(known.steps),
+            tokens: self.tokens.max(known.tokens),
+            micro_dollars: self.micro_dollars.max(known.micro_dollars),
+            unpriced: self.unpriced.max(known.unpriced),
+            ..self
+        }
+    }
+
     fn totals(&self, active: Duration) -> Usage {
         Usage {
             active,
@@ -227,6 +238,18 @@ impl Budget {
         let late = self.is_late();
         let mut state = self.lock();
         state.purse.step(late)
+    }
+
+    /// [`Budget::step`] for a decision that may be cut off: it counts for good once it is
+    /// [`BegunStep::made`]. One that is dropped before was no decision, and the next has its number.
+    ///
+    /// # Errors
+    /// As [`Budget::step`].
+    pub fn begin_step(&self) -> Result<BegunStep, Stop> {
+        Ok(BegunStep {
+            number: self.step()?,
+            of: Some(self.clone()),
+        })
     }
 
     /// Counts a call: first the time, then all calls, then those of this tool. Nothing is counted if
@@ -366,6 +389,35 @@ pub enum Late {
     Own,
     /// The run's time.
     Run,
+}
+
+/// A decision of the model that is under way.
+#[must_use = "a decision that is dropped was not made"]
+#[derive(Debug)]
+pub struct BegunStep {
+    number: u64,
+    /// Nothing once it was made.
+    of: Option<Budget>,
+}
+
+impl BegunStep {
+    /// Its number, from 1.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The model has decided, or failed: the step is used up.
+    pub fn made(mut self) {
+        self.of = None;
+    }
+}
+
+impl Drop for BegunStep {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.of {
+            budget.lock().purse.give_step_back();
+        }
+    }
 }
 
 /// Money and tokens that are set aside. Dropped without being settled, all of it comes back.

@@ -2,7 +2,7 @@
 //!
 //! A program builds one per agent and opens a session per run. Nothing runs here; see `session.rs`.
 
-use crate::budget::{Budget, Limits};
+use crate::budget::{Budget, Limits, Usage};
 use crate::error::{Error, Fault};
 use crate::policy::{Policy, Verdict, closest, fits};
 use crate::redact::{Redaction, Redactor};
@@ -77,12 +77,24 @@ impl Gateway {
         self.session_in(scope, Budget::new(limits)).await
     }
 
+    /// Opens a run that goes on, of which the caller knows that it has used so much: what a program
+    /// saves of its own steps may be newer than what the gateway was told. Of steps, tokens and money the
+    /// larger figure counts; of the rest, the gateway's.
+    pub async fn resume(
+        &self,
+        scope: Scope,
+        limits: Limits,
+        known: &Usage,
+    ) -> Result<Session, Stop> {
+        Session::open(self.0.clone(), scope, Budget::new(limits), known).await
+    }
+
     /// Opens a run that spends from this purse: a child of another run, with a run id of its own.
     ///
     /// The purse is charged with what the run used in earlier lives, so each opening takes a purse of its
     /// own.
     pub async fn session_in(&self, scope: Scope, budget: Budget) -> Result<Session, Stop> {
-        Session::open(self.0.clone(), scope, budget).await
+        Session::open(self.0.clone(), scope, budget, &Usage::default()).await
     }
 }
 

@@ -64,7 +64,9 @@ mod error;
 #[doc = include_str!("docs/guide.md")]
 pub mod guide {}
 
-pub use budget::{Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage};
+pub use budget::{
+    BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
+};
 pub use call::{ToolCall, args_hash};
 pub use dialect::{Dialect, Step, parse_action, raw_action};
 pub use error::{Error, Fault};

@@ -8,7 +8,7 @@ mod finish;
 mod ledger;
 
 use crate::book::{Book, Known, Place};
-use crate::budget::Budget;
+use crate::budget::{Budget, Usage};
 use crate::call::ToolCall;
 use crate::dialect::Dialect;
 use crate::gateway::Parts;
@@ -110,12 +110,13 @@ impl Session {
         parts: Arc<Parts>,
         scope: Scope,
         budget: Budget,
+        known: &Usage,
     ) -> Result<Session, Stop> {
         let run = Arc::new(scope.run_ref());
         let records = parts.store.calls(&run).await.map_err(broken)?;
         let counters = parts.store.counters(&run).await.map_err(broken)?;
         let earlier = ledger::usage(&records, &counters);
-        budget.charge_earlier(&earlier);
+        budget.charge_earlier(&earlier.clone().at_least(known));
         // Whatever else the purse has used by now is the run's too, and the store has yet to be told.
         Ok(Session(Arc::new(Inner {
             book: Mutex::new(Book::open(scope.loops, scope.dialect, records)),

@@ -395,8 +395,29 @@ async fn what_a_run_used_is_read_back_when_it_is_opened_again() {
     session.save().await.unwrap();
     let before = session.budget().used();
 
-    let again = fixture.gateway.session(native(), limits).await.unwrap();
+    let again = fixture
+        .gateway
+        .session(native(), limits.clone())
+        .await
+        .unwrap();
     assert_eq!(again.budget().used(), before);
+    // Whoever opens it may know of more steps and tokens than were saved, never of fewer.
+    let known = Usage {
+        steps: 4,
+        tokens: 7,
+        tool_calls: 9,
+        ..Usage::default()
+    };
+    let topped = fixture
+        .gateway
+        .resume(native(), limits, &known)
+        .await
+        .unwrap();
+    let expected = Usage {
+        steps: 4,
+        ..before.clone()
+    };
+    assert_eq!(topped.budget().used(), expected);
     assert_eq!(again.records(), session.records());
     let left = again.budget().left();
     assert_eq!(

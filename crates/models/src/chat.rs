@@ -68,6 +68,10 @@ pub trait ChatModel: Send + Sync {
     ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
         Box::pin(collect(self.stream(request), |_, _| {}))
     }
+
+    /// Tells the model that its run goes on, perhaps in another process, after so many attempts whose
+    /// outcome was kept. Only a model that plays lines one after the other has a use for it.
+    fn go_on_after(&self, _attempts: u64) {}
 }
 
 impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
@@ -84,6 +88,10 @@ impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
         request: &'a ChatRequest,
     ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
         (**self).complete(request)
+    }
+
+    fn go_on_after(&self, attempts: u64) {
+        (**self).go_on_after(attempts);
     }
 }
 

@@ -233,6 +233,10 @@ impl<M: ChatModel> ChatModel for Retrying<M> {
             Ok(ChatReply { attempts, ..reply })
         })
     }
+
+    fn go_on_after(&self, attempts: u64) {
+        self.model.go_on_after(attempts);
+    }
 }
 
 #[cfg(test)]

@@ -131,6 +131,14 @@ impl ChatModel for ScriptedModel {
         };
         stream::once(played).try_flatten().boxed()
     }
+
+    fn go_on_after(&self, attempts: u64) {
+        // Not so many that counting on would overflow.
+        let attempts = usize::try_from(attempts)
+            .unwrap_or(usize::MAX)
+            .min(usize::MAX / 2);
+        self.attempts.store(attempts, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

@@ -353,25 +353,18 @@ async fn with_a_failed_write(at: usize, happens: bool) -> Option<(Vec<&'static s
         return None;
     }
     assert_eq!(result.stop().to_string(), "store_error", "write {at}");
-    let scope = paraph_gateway::Scope {
-        run: id.to_string(),
-        ..paraph_gateway::Scope::new("counter", "t")
-    };
-    let context = Arc::new(RunContext {
-        session: gateway.session(scope, Limits::default()).await.unwrap(),
-        redactor: gateway.redactor().clone(),
-        model: model.clone(),
-        price: None,
-        tell_messages: false,
-    });
     let thread = agent.graph.thread(&agent.store, "t");
-    let again = match thread.snapshot(None).await.unwrap() {
-        Some(saved) if saved.finished => None,
-        Some(_) => Some(thread.resume()),
-        None => Some(thread.run(ReactState::update().messages([Message::human("Go")]))),
-    };
-    if let Some(again) = again {
-        again.run_id(id).context(context).await.unwrap();
+    match thread.snapshot(None).await.unwrap() {
+        Some(saved) if saved.finished => {}
+        Some(_) => {
+            let again = agent.resume(id, &terms).await.unwrap();
+            assert_eq!(again.run_id(), id);
+            assert_eq!(again.result().await.answer(), Some("Counted."));
+        }
+        None => {
+            let begun = agent.start("Go", &terms).await.unwrap();
+            begun.result().await;
+        }
     }
     let saved = thread.snapshot(None).await.unwrap().unwrap();
     let asked = model.0.lock().unwrap().last().unwrap().clone();

@@ -3,7 +3,7 @@
 //! The whole history stays in the state; a prompt carries a summary and the last steps, so that it does
 //! not grow with the run.
 
-use super::{Case, Turn};
+use super::{Case, Exchange, SupportState, Turn};
 use crate::outcome::{ActionEcho, HistoryRow};
 use crate::python_json;
 use paraph_gateway::{Bounds, Json, ToolSpec};
@@ -12,6 +12,10 @@ use serde_json::{Map, Value};
 
 /// How many finished steps a prompt shows in full.
 const SHOWN_STEPS: usize = 3;
+/// How many earlier questions of the same customer it shows.
+const SHOWN_EXCHANGES: usize = 5;
+/// How much of each answer to them, in characters.
+const SHOWN_ANSWER: usize = 2_000;
 
 /// For JSON actions.
 pub(super) const INSTRUCTIONS: &str = r#"You decide the next move of a customer support agent. You never act yourself: a program carries out what you ask for and shows you the result.
@@ -22,6 +26,7 @@ or, once the facts are there, the answer to the customer,
 {"kind":"final","answer":"<one or two plain sentences>"}
 
 - Rely only on what the tools returned; recent_history and state_summary hold it.
+- earlier_exchanges, where it is there, is what the same customer asked before and was told. It explains what a question refers to; facts still come from the tools.
 - Ask for one tool at a time, the one that settles the most, and never twice with the same arguments.
 - Add no further keys, and no Markdown."#;
 
@@ -52,6 +57,8 @@ pub(crate) fn read_goal(goal: &str) -> Option<Case> {
 #[derive(Serialize)]
 struct Payload<'a> {
     goal: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier_exchanges: Vec<Earlier<'a>>,
     state_summary: Summary<'a>,
     recent_history: Vec<HistoryRow>,
     available_tools: Vec<Offer<'a>>,
@@ -64,6 +71,13 @@ struct Summary<'a> {
     last_observation: Option<Json>,
 }
 
+/// What the customer asked before, and was told.
+#[derive(Serialize)]
+struct Earlier<'a> {
+    question: &'a str,
+    answer: String,
+}
+
 /// A tool as the payload offers it: each argument with its type alone.
 #[derive(Serialize)]
 struct Offer<'a> {
@@ -74,13 +88,14 @@ struct Offer<'a> {
 
 /// The payload of the next decision.
 pub(super) fn payload(
-    goal: &str,
-    history: &[Turn],
+    state: &SupportState,
     tools: &[ToolSpec],
 ) -> Result<String, serde_json::Error> {
+    let (goal, history) = (&state.goal, &state.history);
     let recent = history.len().saturating_sub(SHOWN_STEPS);
     python_json(&Payload {
         goal,
+        earlier_exchanges: earlier(goal, &state.exchanges),
         state_summary: Summary {
             steps_completed: history.len(),
             tools_used: history.iter().map(|turn| turn.call.name()).collect(),
@@ -89,6 +104,23 @@ pub(super) fn payload(
         recent_history: history.iter().skip(recent).map(row).collect(),
         available_tools: tools.iter().map(offer).collect(),
     })
+}
+
+/// The newest exchanges with the customer whose question this is: others are nobody else's business.
+fn earlier<'a>(goal: &str, exchanges: &'a [Exchange]) -> Vec<Earlier<'a>> {
+    let Some(case) = read_goal(goal) else {
+        return Vec::new();
+    };
+    let own = exchanges.iter().rev().filter(|had| had.user == case.user);
+    let mut shown: Vec<_> = own
+        .take(SHOWN_EXCHANGES)
+        .map(|had| Earlier {
+            question: &had.question,
+            answer: had.answer.chars().take(SHOWN_ANSWER).collect(),
+        })
+        .collect();
+    shown.reverse();
+    shown
 }
 
 /// A finished step as results and prompts show it.

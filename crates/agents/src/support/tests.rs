@@ -44,7 +44,12 @@ fn the_payload_is_laid_out_as_the_articles_program_does_it() {
     ];
     let support = Support::new(&[], &[]).unwrap();
     let tools = support.gateway.catalogue();
-    let payload = prompt::payload("Help \u{1F600}", &history, tools.get(2..).unwrap()).unwrap();
+    let state = SupportState {
+        goal: "Help \u{1F600}".to_owned(),
+        history: history.into(),
+        ..SupportState::default()
+    };
+    let payload = prompt::payload(&state, tools.get(2..).unwrap()).unwrap();
     assert_eq!(
         payload,
         concat!(

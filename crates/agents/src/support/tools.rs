@@ -2,9 +2,10 @@
 
 use super::documents::{Billing, CUSTOMERS, PolicyDocument, User, search};
 use crate::Error;
-use paraph_gateway::{Gateway, MemoryStore, Policy, ToolError};
+use paraph_gateway::{Gateway, Policy, Store, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Name and description of each tool, in the order in which the model sees them.
 pub(crate) const TOOLS: [(&str, &str); 3] = [
@@ -74,7 +75,11 @@ async fn policy(query: Query) -> Result<Matches, ToolError> {
 }
 
 /// The gateway with all three tools. The allowlist is the three, and `allow`; `deny` beats it.
-pub(super) fn gateway(allow: &[String], deny: &[String]) -> Result<Gateway, Error> {
+pub(super) fn gateway(
+    records: Arc<dyn Store>,
+    allow: &[String],
+    deny: &[String],
+) -> Result<Gateway, Error> {
     let [
         (profile_name, profile_about),
         (billing_name, billing_about),
@@ -84,7 +89,7 @@ pub(super) fn gateway(allow: &[String], deny: &[String]) -> Result<Gateway, Erro
         .allow([profile_name, billing_name, policy_name])
         .allow_unregistered(allow)
         .deny(deny);
-    let gateway = Gateway::builder(MemoryStore::shared())
+    let gateway = Gateway::builder(records)
         .read(profile_name, profile_about, profile)
         .read(billing_name, billing_about, billing)
         .read(policy_name, policy_about, policy)

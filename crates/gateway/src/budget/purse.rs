@@ -134,6 +134,10 @@ impl Purse {
         Ok(self.used.steps)
     }
 
+    pub(super) fn give_step_back(&mut self) {
+        self.used.steps = self.used.steps.saturating_sub(1);
+    }
+
     pub(super) fn may_call(&self, tool: &str, payer: Payer) -> Result<(), Stop> {
         let used_up = payer != Payer::ChildsShare && self.calls_left() == 0;
         let tool_used_up = self.limits.per_tool.get(tool).is_some_and(|limit| {

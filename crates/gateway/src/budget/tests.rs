@@ -29,6 +29,20 @@ fn the_defaults_are_the_articles() {
 }
 
 #[test]
+fn a_step_that_is_cut_off_is_no_step() {
+    let budget = Budget::new(limits());
+    let begun = budget.begin_step().unwrap();
+    assert_eq!((begun.number(), budget.used().steps), (1, 1));
+    drop(begun);
+    assert_eq!(budget.used().steps, 0);
+    budget.begin_step().unwrap().made();
+    let second = budget.begin_step().unwrap();
+    assert_eq!(second.number(), 2);
+    // While it is under way it counts.
+    assert_eq!(budget.begin_step().unwrap_err(), Stop::MaxSteps);
+}
+
+#[test]
 fn calls_end_with_the_run_s_or_the_tool_s_own_cap() {
     let budget = Budget::new(limits());
     assert_eq!(budget.count_call("search"), Ok(()));

@@ -13,7 +13,7 @@ fn script(text: &str) -> Result<ScriptedModel, Error> {
     ScriptedModel::parse(text, "s.jsonl")
 }
 
-async fn said(model: &ScriptedModel) -> String {
+async fn said(model: &impl ChatModel) -> String {
     match model.complete(&ChatRequest::new([])).await {
         Ok(reply) => reply.message.text().into_owned(),
         Err(error) => error.reason().to_owned(),
@@ -39,6 +39,17 @@ async fn the_nth_attempt_takes_line_n_also_after_a_resume() {
         ]
     );
     assert_eq!(resumed.name(), "scripted:s.jsonl");
+}
+
+#[tokio::test]
+async fn a_run_that_goes_on_after_some_attempts_takes_the_line_after_them() {
+    let text = "{\"content\":\"1\"}\n{\"content\":\"2\"}\n";
+    let model = crate::Retrying::new(script(text).unwrap(), crate::RetryPolicy::default());
+    let shared: std::sync::Arc<dyn ChatModel> = std::sync::Arc::new(model);
+    for (attempts, says) in [(1, "2"), (0, "1"), (u64::MAX, "llm_error:script_exhausted")] {
+        shared.go_on_after(attempts);
+        assert_eq!(said(&shared).await, says, "{attempts}");
+    }
 }
 
 #[tokio::test]
