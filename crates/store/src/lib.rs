@@ -42,5 +42,7 @@ mod threads;
 pub use durable::Durable;
 pub use error::Error;
 pub use options::Options;
+#[cfg(feature = "postgres")]
+pub use postgres::{Postgres, PostgresServer};
 pub use seal::{BadKey, KeyMismatch, Seal};
 pub use sqlite::Sqlite;

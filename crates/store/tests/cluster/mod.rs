@@ -66,7 +66,11 @@ pub enum Stop {
 impl Cluster {
     /// A server with `fsync` off, which is all that most tests need; nothing where there is no Postgres.
     pub fn start() -> Option<Cluster> {
-        Cluster::with(&["fsync=off", "synchronous_commit=off", "full_page_writes=off"])
+        Cluster::with(&[
+            "fsync=off",
+            "synchronous_commit=off",
+            "full_page_writes=off",
+        ])
     }
 
     /// A server that writes to disk what it says it has written.
@@ -116,8 +120,23 @@ impl Cluster {
     /// What `psql` answers to statements in a database: one line per row, `|` between columns.
     pub fn sql(&self, database: &str, statements: &str) -> String {
         let mut psql = self.place.command("psql");
-        psql.args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"])
-            .args(["-p", &self.port.to_string(), "-d", database, "-c", statements]);
+        psql.args([
+            "-XqAt",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            "127.0.0.1",
+            "-U",
+            "postgres",
+        ])
+        .args([
+            "-p",
+            &self.port.to_string(),
+            "-d",
+            database,
+            "-c",
+            statements,
+        ]);
         finish(&mut psql)
     }
 
@@ -338,7 +357,8 @@ impl Place {
             std::os::unix::fs::chown(folder, Some(owner.user), Some(owner.group)).unwrap();
         }
         let mut test = self.command("/bin/sh");
-        test.args(["-c", "test -w \"$1\" && test -x \"$1\"", "test"]).arg(folder);
+        test.args(["-c", "test -w \"$1\" && test -x \"$1\"", "test"])
+            .arg(folder);
         test.status().unwrap().success()
     }
 }
@@ -355,7 +375,10 @@ fn finish(command: &mut Command) -> String {
         command.get_args().collect::<Vec<&OsStr>>(),
         String::from_utf8_lossy(&output.stderr)
     );
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
 }
 
 /// Two processes may be told the same port between this and the server's start; then one of them says so.

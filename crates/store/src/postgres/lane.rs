@@ -1,0 +1,330 @@
+//! Writes: each lane is a queue and a task that makes transactions of what is queued.
+//!
+//! Works of one name are in one lane, in their order; lanes go side by side. Whoever commits waits for the disk, and what
+//! is queued meanwhile is the next transaction. A transaction takes locks on the names of its works
+//! first, all of them and in order, so that processes which write to the same thread wait for each other and see
+//! what the other wrote. It also leaves a mark in table `mark`: when a connection is lost at a COMMIT, the mark tells
+//! whether that happened.
+
+use super::{
+    Shared,
+    fault::{is_lost, pool_error, sql_error, words},
+    patience::Patience,
+    session::Session,
+};
+use crate::{
+    database::{Fault, Work},
+    sql::{Cell, SqlError, Statement, Tx},
+};
+use futures::{FutureExt, future::BoxFuture};
+use std::{panic::AssertUnwindSafe, sync::Arc};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// How many works make one transaction at most. Each is a subtransaction; a server is quick with 64 of them.
+const LARGEST: usize = 48;
+
+/// The class of the locks on names.
+const NAMES: i64 = 0x7061_7241;
+
+/// A work that waits for its turn.
+pub(super) trait Job: Send {
+    /// The number under which its name is locked.
+    fn lock(&self) -> i64;
+    /// Since when it waits.
+    fn since(&self) -> Instant;
+    /// Does it, and keeps what came of it.
+    fn run<'t>(&'t mut self, tx: &'t mut dyn Tx) -> BoxFuture<'t, Ran>;
+    /// Tells what came of it; nothing came of it where a failure is given.
+    fn tell(self: Box<Self>, failure: Option<SqlError>);
+}
+
+/// How a work went.
+pub(super) enum Ran {
+    Well,
+    /// What it did is to be undone.
+    Undo,
+    /// The transaction is of no more use.
+    Again(SqlError),
+}
+
+/// A work and who waits for it.
+pub(super) struct Waiting<T> {
+    work: Work<T>,
+    lock: i64,
+    since: Instant,
+    outcome: Option<Result<T, Fault>>,
+    to: oneshot::Sender<Result<T, Fault>>,
+}
+
+/// A number for a name; two names seldom have the same.
+pub(super) fn number(name: &str) -> i64 {
+    // The server locks 32 bits; which sign they have is its own affair.
+    i64::from(xxh3_64(name.as_bytes()) as u32 as i32)
+}
+
+impl<T: Send + 'static> Waiting<T> {
+    pub(super) fn new(
+        name: &str,
+        work: Work<T>,
+    ) -> (Box<dyn Job>, oneshot::Receiver<Result<T, Fault>>) {
+        let (to, told) = oneshot::channel();
+        let waiting = Waiting {
+            work,
+            lock: number(name),
+            since: Instant::now(),
+            outcome: None,
+            to,
+        };
+        (Box::new(waiting), told)
+    }
+}
+
+impl<T: Send + 'static> Job for Waiting<T> {
+    fn lock(&self) -> i64 {
+        self.lock
+    }
+
+    fn since(&self) -> Instant {
+        self.since
+    }
+
+    fn run<'t>(&'t mut self, tx: &'t mut dyn Tx) -> BoxFuture<'t, Ran> {
+        Box::pin(async move {
+            // One work's mistake must not end the lane of many.
+            let outcome = AssertUnwindSafe((self.work)(tx)).catch_unwind().await;
+            let outcome = outcome.unwrap_or_else(|_| {
+                let why = "a write panicked; it was undone".to_owned();
+                Err(Fault::Sql(SqlError::Lasting(why)))
+            });
+            let ran = match &outcome {
+                Ok(_) => Ran::Well,
+                Err(Fault::Sql(why @ SqlError::Transient(_))) => Ran::Again(why.clone()),
+                Err(_) => Ran::Undo,
+            };
+            self.outcome = Some(outcome);
+            ran
+        })
+    }
+
+    fn tell(self: Box<Self>, failure: Option<SqlError>) {
+        let outcome = match failure {
+            Some(why) => Some(Err(Fault::Sql(why))),
+            None => self.outcome,
+        };
+        if let Some(outcome) = outcome {
+            // Whoever dropped the future does not want to know.
+            let _ = self.to.send(outcome);
+        }
+    }
+}
+
+/// One lane.
+pub(super) struct Lane {
+    pub(super) shared: Arc<Shared>,
+    pub(super) index: i64,
+    pub(super) queue: mpsc::UnboundedReceiver<Box<dyn Job>>,
+    /// The number of its newest transaction.
+    pub(super) mark: i64,
+}
+
+/// How a transaction ended that did not succeed.
+enum Missed {
+    /// Nothing of it happened; another try may go better.
+    Again(SqlError),
+    /// Nothing of it happened, and nothing will.
+    Never(SqlError),
+    /// The connection was lost while the COMMIT was under way.
+    Unknown(SqlError),
+}
+
+impl Lane {
+    /// Until the store is dropped.
+    pub(super) async fn work(mut self) {
+        while let Some(first) = self.queue.recv().await {
+            let mut batch = vec![first];
+            while batch.len() < LARGEST
+                && let Ok(job) = self.queue.try_recv()
+            {
+                batch.push(job);
+            }
+            self.see_through(batch).await;
+        }
+    }
+
+    /// Commits all of them, be it one by one, or tells why not.
+    async fn see_through(&mut self, mut batch: Vec<Box<dyn Job>>) {
+        let mut patience = Patience::new(self.shared.patience);
+        while !batch.is_empty() {
+            // After a failure one at a time, so that a work which never succeeds takes no other with it.
+            let width = if patience.is_fresh() { batch.len() } else { 1 };
+            let rest = batch.split_off(width);
+            match self.commit(&mut batch).await {
+                Ok(()) => batch.drain(..).for_each(|job| job.tell(None)),
+                Err(Missed::Never(why)) => {
+                    batch.drain(..).for_each(|job| job.tell(Some(why.clone())))
+                }
+                Err(Missed::Unknown(why)) => match self.happened(&why).await {
+                    Ok(true) => batch.drain(..).for_each(|job| job.tell(None)),
+                    Ok(false) => {
+                        patience.wait().await;
+                    }
+                    Err(why) => batch.drain(..).for_each(|job| job.tell(Some(why.clone()))),
+                },
+                Err(Missed::Again(why)) => {
+                    tracing::debug!(%why, "a transaction is tried again");
+                    patience.wait().await;
+                    for job in batch.extract_if(.., |job| patience.is_over(job.since())) {
+                        job.tell(Some(why.clone()));
+                    }
+                }
+            }
+            batch.extend(rest);
+        }
+    }
+
+    /// One transaction.
+    async fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Missed> {
+        let client = match self.shared.pool.get().await {
+            Ok(client) => client,
+            Err(e) => {
+                return Err(match pool_error(&e) {
+                    why @ SqlError::Transient(_) => Missed::Again(why),
+                    why @ SqlError::Lasting(_) => Missed::Never(why),
+                });
+            }
+        };
+        let ended = self.transact(&client, batch).await;
+        if let Err(Missed::Again(_) | Missed::Unknown(_)) = ended {
+            // It may be in the middle of anything, or gone.
+            let _ = deadpool_postgres::Client::take(client);
+        }
+        ended
+    }
+
+    async fn transact(
+        &mut self,
+        client: &deadpool_postgres::Client,
+        batch: &mut [Box<dyn Job>],
+    ) -> Result<(), Missed> {
+        let mut session = Session::new(client);
+        self.begin(&mut session, batch);
+        let several = batch.len() > 1;
+        let mut any = false;
+        for job in batch {
+            if several {
+                session.command("SAVEPOINT work");
+            }
+            match job.run(&mut session).await {
+                Ran::Well => any = true,
+                Ran::Again(why) => return Err(Missed::Again(why)),
+                Ran::Undo if several => session.command("ROLLBACK TO SAVEPOINT work"),
+                Ran::Undo => {}
+            }
+            if several {
+                session.command("RELEASE SAVEPOINT work");
+            }
+        }
+        match (any, session.begun()) {
+            (true, true) => session
+                .end("COMMIT")
+                .await
+                .map_err(|e| match sql_error(&e) {
+                    why if is_lost(&e) => Missed::Unknown(why),
+                    why @ SqlError::Transient(_) => Missed::Again(why),
+                    why @ SqlError::Lasting(_) => Missed::Never(why),
+                }),
+            (false, true) => {
+                session.leave("ROLLBACK").await;
+                Ok(())
+            }
+            (_, false) => Ok(()),
+        }
+    }
+
+    /// What goes with a transaction's first statements: the locks, in an order that all keep to, and the mark.
+    fn begin(&mut self, session: &mut Session<'_>, batch: &[Box<dyn Job>]) {
+        session.command("BEGIN");
+        let mut locks: Vec<i64> = batch.iter().map(|job| job.lock()).collect();
+        locks.sort_unstable();
+        locks.dedup();
+        for lock in locks {
+            session.own(Statement::new(
+                "SELECT pg_advisory_xact_lock($1::bigint::int, $2::bigint::int)",
+                [NAMES.into(), lock.into()],
+            ));
+        }
+        self.mark += 1;
+        session.own(Statement::new(
+            "INSERT INTO mark (owner, lane, n, written_ms) \
+             VALUES ($1, $2, $3, (extract(epoch FROM now()) * 1000)::bigint) \
+             ON CONFLICT (owner, lane) DO UPDATE SET n = excluded.n, written_ms = excluded.written_ms",
+            self.mark_values(self.mark),
+        ));
+    }
+
+    fn mark_values(&self, n: i64) -> [Cell<'static>; 3] {
+        [
+            Cell::Text(self.shared.owner.to_string().into()),
+            self.index.into(),
+            n.into(),
+        ]
+    }
+
+    /// Whether the newest transaction was committed. The mark's row is written to once more, which waits until
+    /// a transaction that is still on its way has come to its end.
+    async fn happened(&self, lost: &SqlError) -> Result<bool, SqlError> {
+        let mut patience = Patience::new(self.shared.patience);
+        let since = Instant::now();
+        loop {
+            match self.newest_mark().await {
+                Ok(n) => return Ok(n == self.mark),
+                Err(why) if patience.is_over(since) => {
+                    return Err(SqlError::Transient(format!(
+                        "the connection was lost during a commit ({lost}) and could not be made again ({why}): \
+                         whether this write was saved is not known"
+                    )));
+                }
+                Err(_) => patience.wait().await,
+            }
+        }
+    }
+
+    async fn newest_mark(&self) -> Result<i64, String> {
+        let client = self
+            .shared
+            .pool
+            .get()
+            .await
+            .map_err(|e| pool_error(&e).to_string())?;
+        let mut session = Session::new(&client);
+        let write = Statement::new(
+            "INSERT INTO mark (owner, lane, n, written_ms) VALUES ($1, $2, $3, 0) \
+             ON CONFLICT (owner, lane) DO UPDATE SET owner = excluded.owner RETURNING n",
+            self.mark_values(-1),
+        );
+        let answered = session.all(vec![write]).await;
+        if let Err(SqlError::Transient(why)) = answered {
+            let _ = deadpool_postgres::Client::take(client);
+            return Err(why);
+        }
+        let answer = answered.map_err(|e| e.to_string())?.pop();
+        let row = answer.and_then(crate::sql::Answer::first);
+        row.ok_or("the server did not answer")?
+            .int(0)
+            .map_err(|e| e.to_string())
+    }
+}
+
+/// Forgets the marks of owners that wrote nothing for a day; who still lives makes a new one.
+pub(super) async fn forget_old_marks(client: &deadpool_postgres::Client) -> Result<(), String> {
+    client
+        .batch_execute(
+            "DELETE FROM mark WHERE written_ms < (extract(epoch FROM now()) * 1000)::bigint - 86400000",
+        )
+        .await
+        .map_err(|e| words(&e))
+}

@@ -1,0 +1,214 @@
+//! A transaction on one connection: statements are prepared once per connection, and sent without waiting for
+//! one another.
+//!
+//! Made by `lane.rs` for writes and by `reads.rs` for reads. What begins a transaction travels with its first
+//! statements, so that it costs no time of its own.
+
+use super::{
+    cell::{Bound, Found},
+    fault::sql_error,
+};
+use crate::sql::{Answer, Cell, Row, SqlError, Statement, Tx};
+use futures::{
+    StreamExt,
+    future::{BoxFuture, poll_fn},
+};
+use std::{pin::pin, task::Poll};
+use tokio_postgres::types::Type;
+
+/// How many statements are under way at a time.
+const WIDEST: usize = 256;
+
+/// A transaction, or the beginning of one.
+pub(super) struct Session<'c> {
+    client: &'c deadpool_postgres::Client,
+    /// What goes before the next statements.
+    before: Vec<Before>,
+    /// Whether anything was sent.
+    begun: bool,
+}
+
+/// What goes before statements.
+enum Before {
+    /// A command without values.
+    Command(&'static str),
+    /// A statement of this database alone.
+    Own(Statement<'static>),
+}
+
+impl<'c> Session<'c> {
+    pub(super) fn new(client: &'c deadpool_postgres::Client) -> Self {
+        Session {
+            client,
+            before: Vec::new(),
+            begun: false,
+        }
+    }
+
+    /// Sends a command with the next statements.
+    pub(super) fn command(&mut self, command: &'static str) {
+        self.before.push(Before::Command(command));
+    }
+
+    /// Sends a statement with the next ones; its answer is nobody's concern, unless it fails.
+    pub(super) fn own(&mut self, statement: Statement<'static>) {
+        self.before.push(Before::Own(statement));
+    }
+
+    /// Whether anything was sent.
+    pub(super) fn begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Sends the last command, and waits for its answer.
+    pub(super) async fn end(mut self, command: &'static str) -> Result<(), tokio_postgres::Error> {
+        self.command(command);
+        self.send(Vec::new()).await.map(|_| ())
+    }
+
+    /// Sends the last command and does not wait: the connection takes commands in their order.
+    pub(super) async fn leave(self, command: &'static str) {
+        let mut last = pin!(self.client.batch_execute(command));
+        poll_fn(|cx| {
+            let _ = last.as_mut().poll(cx);
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    async fn send(
+        &mut self,
+        statements: Vec<Statement<'_>>,
+    ) -> Result<Vec<Answer>, tokio_postgres::Error> {
+        self.begun = true;
+        let before = std::mem::take(&mut self.before);
+        let client = self.client;
+        // What has to be prepared waits for the server; what begins the transaction has to come first all the same.
+        let mut all: Vec<&Statement<'_>> = before.iter().filter_map(Before::statement).collect();
+        all.extend(&statements);
+        let prepared = prepare(client, all).await?;
+        let mut prepared = prepared.into_iter();
+        let mut under_way: Vec<BoxFuture<'_, Result<Answer, tokio_postgres::Error>>> = Vec::new();
+        for before in &before {
+            match before {
+                Before::Command(command) => under_way.push(Box::pin(async move {
+                    client.batch_execute(command).await?;
+                    Ok(Answer::default())
+                })),
+                Before::Own(own) => {
+                    let prepared = prepared.next();
+                    under_way.extend(
+                        prepared.map(|p| -> BoxFuture<'_, _> { Box::pin(ask(client, p, own)) }),
+                    );
+                }
+            }
+        }
+        for (prepared, statement) in prepared.zip(&statements) {
+            under_way.push(Box::pin(ask(client, prepared, statement)));
+        }
+        let mut answers = in_order(under_way).await?;
+        answers.drain(..before.len().min(answers.len()));
+        Ok(answers)
+    }
+}
+
+impl Before {
+    fn statement(&self) -> Option<&Statement<'static>> {
+        match self {
+            Before::Command(_) => None,
+            Before::Own(statement) => Some(statement),
+        }
+    }
+}
+
+impl Tx for Session<'_> {
+    fn all<'t>(
+        &'t mut self,
+        statements: Vec<Statement<'t>>,
+    ) -> BoxFuture<'t, Result<Vec<Answer>, SqlError>> {
+        Box::pin(async move {
+            let mut answers = Vec::with_capacity(statements.len());
+            let mut left = statements.into_iter().peekable();
+            while left.peek().is_some() {
+                let some = left.by_ref().take(WIDEST).collect();
+                answers.extend(self.send(some).await.map_err(|e| sql_error(&e))?);
+            }
+            Ok(answers)
+        })
+    }
+}
+
+/// Prepares what was not prepared on this connection before; each text once.
+async fn prepare(
+    client: &deadpool_postgres::Client,
+    statements: Vec<&Statement<'_>>,
+) -> Result<Vec<tokio_postgres::Statement>, tokio_postgres::Error> {
+    let mut kinds: Vec<(&'static str, Vec<Type>)> = Vec::new();
+    let mut which = Vec::new();
+    for statement in statements {
+        let kind = (
+            statement.sql,
+            statement.values.iter().map(Bound::hint).collect::<Vec<_>>(),
+        );
+        let at = kinds.iter().position(|known| *known == kind);
+        which.push(at.unwrap_or(kinds.len()));
+        if at.is_none() {
+            kinds.push(kind);
+        }
+    }
+    let prepared = kinds
+        .iter()
+        .map(|(sql, types)| -> BoxFuture<'_, _> {
+            Box::pin(client.prepare_typed_cached(sql, types))
+        })
+        .collect();
+    let prepared = in_order(prepared).await?;
+    Ok(which
+        .into_iter()
+        .filter_map(|at| prepared.get(at).cloned())
+        .collect())
+}
+
+async fn ask(
+    client: &deadpool_postgres::Client,
+    prepared: tokio_postgres::Statement,
+    statement: &Statement<'_>,
+) -> Result<Answer, tokio_postgres::Error> {
+    let values = statement.values.iter().map(Bound);
+    let mut stream = pin!(client.query_raw(&prepared, values).await?);
+    let mut rows = Vec::new();
+    while let Some(row) = stream.next().await {
+        let row = row?;
+        let cells = (0..row.len())
+            .map(|column| row.try_get::<_, Found>(column).map(|found| found.0))
+            .collect::<Result<Vec<Cell<'static>>, _>>()?;
+        rows.push(Row(cells));
+    }
+    // The server counts rows that were read as well.
+    let written = match statement.sql.trim_start().get(..6) {
+        Some("SELECT") => 0,
+        _ => stream.rows_affected().unwrap_or(0),
+    };
+    Ok(Answer { rows, written })
+}
+
+/// Begins all of them in their order, then waits for each in turn. The first failure ends it; later ones only
+/// follow from it.
+async fn in_order<T, E>(mut futures: Vec<BoxFuture<'_, Result<T, E>>>) -> Result<Vec<T>, E> {
+    let mut early = Vec::with_capacity(futures.len());
+    poll_fn(|cx| {
+        for future in &mut futures {
+            early.push(future.as_mut().poll(cx));
+        }
+        Poll::Ready(())
+    })
+    .await;
+    let mut done = Vec::with_capacity(futures.len());
+    for (future, early) in futures.into_iter().zip(early) {
+        done.push(match early {
+            Poll::Ready(ready) => ready?,
+            Poll::Pending => future.await?,
+        });
+    }
+    Ok(done)
+}
