@@ -31,13 +31,13 @@ CREATE TABLE thread (
 
 -- What is long and seldom written, apart from the row that every superstep writes.
 CREATE TABLE thread_doc (
-  thread INTEGER NOT NULL REFERENCES thread (id) ON DELETE CASCADE,
-  name TEXT NOT NULL,            -- metadata, or state
-  value TEXT,
-  value_packed BLOB,
-  sum INTEGER NOT NULL,
-  PRIMARY KEY (thread, name)
-) WITHOUT ROWID;
+  thread INTEGER PRIMARY KEY REFERENCES thread (id) ON DELETE CASCADE,
+  metadata TEXT,
+  metadata_packed BLOB,
+  state TEXT,
+  state_packed BLOB,
+  sum INTEGER NOT NULL
+);
 
 CREATE TABLE run (
   id TEXT PRIMARY KEY,
