@@ -119,6 +119,8 @@ impl<'a> FromSql<'a> for Found {
             Type::BOOL => Cell::Int(bool::from_sql(of, raw)?.into()),
             // What a sum of numbers is.
             Type::NUMERIC => Cell::Int(whole_number(raw).ok_or("no whole number of 64 bits")?),
+            // What a lock answers.
+            Type::VOID => Cell::Null,
             Type::BYTEA => Cell::Bytes(Cow::Owned(raw.to_vec())),
             _ if is_text(of) => {
                 let text = plain(std::str::from_utf8(raw)?).ok_or("a text with a stray U+0001")?;

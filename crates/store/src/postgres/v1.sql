@@ -46,12 +46,12 @@ CREATE TABLE thread (
 
 -- What is long and seldom written, apart from the row that every superstep writes.
 CREATE TABLE thread_doc (
-  thread BIGINT NOT NULL REFERENCES thread (id) ON DELETE CASCADE,
-  name TEXT COLLATE "C" NOT NULL,  -- metadata, or state
-  value TEXT COLLATE "C",
-  value_packed BYTEA,
-  sum BIGINT NOT NULL,
-  PRIMARY KEY (thread, name)
+  thread BIGINT PRIMARY KEY REFERENCES thread (id) ON DELETE CASCADE,
+  metadata TEXT COLLATE "C",
+  metadata_packed BYTEA,
+  state TEXT COLLATE "C",
+  state_packed BYTEA,
+  sum BIGINT NOT NULL
 );
 
 CREATE TABLE run (
@@ -175,7 +175,8 @@ ALTER TABLE scope SET (fillfactor = 60);
 
 -- What is packed is small already.
 ALTER TABLE thread ALTER COLUMN interrupts_packed SET STORAGE EXTERNAL;
-ALTER TABLE thread_doc ALTER COLUMN value_packed SET STORAGE EXTERNAL;
+ALTER TABLE thread_doc ALTER COLUMN metadata_packed SET STORAGE EXTERNAL;
+ALTER TABLE thread_doc ALTER COLUMN state_packed SET STORAGE EXTERNAL;
 ALTER TABLE run ALTER COLUMN error_packed SET STORAGE EXTERNAL;
 ALTER TABLE run ALTER COLUMN arguments_packed SET STORAGE EXTERNAL;
 ALTER TABLE checkpoint ALTER COLUMN metadata_packed SET STORAGE EXTERNAL;
