@@ -155,7 +155,8 @@ pub(crate) fn whole<'a>(
                 let edit: Edit<'a> = serde_json::from_slice(json).map_err(no_list)?;
                 for (at, item) in edit.set {
                     let slot = items.get_mut(at);
-                    *slot.ok_or_else(|| format!("an edit of item {at}, which is not there"))? = item;
+                    *slot.ok_or_else(|| format!("an edit of item {at}, which is not there"))? =
+                        item;
                 }
                 items.extend(edit.append);
             }

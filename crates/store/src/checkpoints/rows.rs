@@ -348,10 +348,7 @@ pub(crate) fn note_read(
     let id: TaskId = row.parsed(0, "the id of a task").map_err(words)?;
     row.text(2).map_err(words)?;
     let kind = of_word(&NOTES, &word).ok_or_else(|| bad("its kind is not known".to_owned()))?;
-    let (n, sum) = (
-        row.unsigned(3).map_err(words)?,
-        row.int(6).map_err(words)?,
-    );
+    let (n, sum) = (row.unsigned(3).map_err(words)?, row.int(6).map_err(words)?);
     let place = note_place(scope, at, (&task, &word, &key), n);
     let json = codec.take_one(&place, row.take(4), row.take(5), sum);
     let json = String::from_utf8(json.map_err(bad)?).map_err(|e| bad(e.to_string()))?;

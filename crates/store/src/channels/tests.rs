@@ -1,0 +1,1 @@
+//! Pieces and what they make: tables and properties.

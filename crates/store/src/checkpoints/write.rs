@@ -1,0 +1,398 @@
+//! Saving a superstep, and notes on one.
+//!
+//! Two calls of a transaction each: the first takes the thread's row, compares and reads what the rest
+//! depends on; the second writes.
+
+use super::{
+    doc::ThreadDoc,
+    read::{self, Placed, base_of, chain, chain_read, find, find_base},
+    rows::{CheckpointRow, PieceKey, corrupt, note_insert},
+    standing::{Touch, new_thread},
+};
+use crate::{
+    channels::{self, Named, Newest},
+    codec::Codec,
+    database::Fault,
+    error::damaged,
+    events::{self, PieceAt},
+    sql::{Answer, BadCell, Row, Statement, Tx, next, one},
+};
+use paraph_graph::{
+    CheckpointId, Entry, Error, Note, Notes, PatchKind, Put, RunId, Scope, Standing,
+};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
+
+/// The thread's row when it was taken for this write.
+pub(crate) struct Taken {
+    pub(crate) thread: i64,
+    /// The newest entry of the log before this write.
+    pub(crate) seq: u64,
+    /// The newest number of a piece or note before this write.
+    pub(crate) counter: u64,
+}
+
+impl Taken {
+    /// What [`Touch::statement`] answered; nothing if it wrote nothing.
+    pub(crate) fn read(
+        thread: &str,
+        answer: Answer,
+        (events, numbers): (usize, usize),
+    ) -> Result<Option<Taken>, Error> {
+        let Some(row) = answer.first() else {
+            return Ok(None);
+        };
+        let read = || -> Result<Taken, BadCell> {
+            Ok(Taken {
+                thread: row.int(0)?,
+                seq: row.unsigned(1)?.saturating_sub(events as u64),
+                counter: row.unsigned(2)?.saturating_sub(numbers as u64),
+            })
+        };
+        let bad = |e: BadCell| damaged(format!("the row of thread `{thread}`"), e.to_string());
+        read().map(Some).map_err(bad)
+    }
+}
+
+/// Why a thread's row was not taken: it is not there, or another run has a newer lease.
+pub(crate) async fn refused(
+    tx: &mut dyn Tx,
+    thread: &str,
+    epoch: u64,
+) -> Result<Option<Error>, Fault> {
+    let select = Statement::new(
+        "SELECT epoch, holder FROM thread WHERE name = $1",
+        [thread.into()],
+    );
+    let Some(row) = one(tx, select).await?.first() else {
+        return Ok(None);
+    };
+    let bad = |e: BadCell| damaged(format!("the row of thread `{thread}`"), e.to_string());
+    let holder: Option<RunId> = row.opt_parsed(1, "a run").map_err(bad)?;
+    // Whoever has the newest lease is told of a moved head, not of itself.
+    let is_older = row.unsigned(0).map_err(bad)? > epoch;
+    Ok(Some(Error::Conflict {
+        thread: thread.to_owned(),
+        holder: holder.filter(|_| is_older),
+    }))
+}
+
+/// Saves a superstep.
+pub(crate) async fn put(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    scope: &Scope,
+    put: &Put,
+) -> Result<(), Fault> {
+    let guarded = match guard(tx, codec, scope, put).await? {
+        Some(guarded) => guarded,
+        None => {
+            // The first write to a thread, or to a scope.
+            if let Some(refused) = make(tx, codec, scope, put).await? {
+                return Err(refused.into());
+            }
+            let again = guard(tx, codec, scope, put).await?;
+            again.ok_or_else(|| damaged(format!("scope `{scope}`"), "it cannot be made"))?
+        }
+    };
+    write(tx, codec, scope, put, guarded).await
+}
+
+/// What a put depends on.
+struct Guarded {
+    taken: Taken,
+    scope: i64,
+    parent: Option<(CheckpointRow, Option<Named>)>,
+}
+
+/// So many numbers a put may need: an edit may write down the whole value before it.
+fn numbers(put: &Put) -> usize {
+    let edits = put.deltas.iter().filter(|d| d.kind == PatchKind::Edit);
+    put.deltas.len() + edits.count() + put.notes.len()
+}
+
+/// Takes thread and head; nothing if either was not as expected.
+async fn guard(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    scope: &Scope,
+    put: &Put,
+) -> Result<Option<Guarded>, Fault> {
+    let grows = (put.events.len(), numbers(put));
+    let touch = Touch {
+        thread: &scope.thread,
+        epoch: put.epoch,
+        now_ms: Some(put.metadata.created_ms),
+        grows,
+        standing: put.standing.as_ref(),
+    };
+    let head = Statement::new(
+        "UPDATE scope SET head = $4 WHERE thread = (SELECT id FROM thread WHERE name = $1) \
+         AND namespace = $2 AND head IS NOT DISTINCT FROM $3 RETURNING id",
+        [
+            (&*scope.thread).into(),
+            (&*scope.namespace).into(),
+            put.expect.map(|id| id.to_string()).into(),
+            put.id.to_string().into(),
+        ],
+    );
+    let mut statements = vec![touch.statement(codec), head];
+    if let Some(parent) = put.parent {
+        statements.extend([find(scope, Some(parent)), find_base(scope, parent)]);
+    }
+    let mut answers = tx.all(statements).await?.into_iter();
+    let taken = Taken::read(&scope.thread, next(&mut answers)?, grows)?;
+    let scope_row = next(&mut answers)?.first();
+    let (Some(taken), Some(scope_row)) = (taken, scope_row) else {
+        return Ok(None);
+    };
+    let parent = match put.parent {
+        None => None,
+        Some(parent) => {
+            let found = read::found(codec, scope, next(&mut answers)?, false)?;
+            let Placed { row, .. } = found.ok_or_else(|| unknown(scope, parent))?;
+            let base = base_of(codec, scope, &row, next(&mut answers)?.first())?;
+            Some((row, base))
+        }
+    };
+    let scope = id_of(scope, &scope_row)?;
+    Ok(Some(Guarded {
+        taken,
+        scope,
+        parent,
+    }))
+}
+
+fn unknown(scope: &Scope, checkpoint: CheckpointId) -> Error {
+    Error::UnknownCheckpoint {
+        thread: scope.to_string(),
+        checkpoint,
+    }
+}
+
+fn id_of(scope: &Scope, row: &Row) -> Result<i64, Error> {
+    row.int(0)
+        .map_err(|e| damaged(format!("the row of scope `{scope}`"), e.to_string()))
+}
+
+/// Makes the rows of thread and scope where they are missing, or says why the put is refused.
+async fn make(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    scope: &Scope,
+    put: &Put,
+) -> Result<Option<Error>, Fault> {
+    let conflict = refused(tx, &scope.thread, put.epoch).await?;
+    if let Some(Error::Conflict {
+        holder: Some(_), ..
+    }) = conflict
+    {
+        return Ok(conflict);
+    }
+    if put.expect.is_some() {
+        return Ok(Some(conflict.unwrap_or_else(|| Error::Conflict {
+            thread: scope.thread.to_string(),
+            holder: None,
+        })));
+    }
+    let names = || [(&*scope.thread).into(), (&*scope.namespace).into()];
+    let statements = vec![
+        new_thread(codec, &scope.thread, put.metadata.created_ms),
+        Statement::new(
+            "SELECT s.head FROM thread t JOIN scope s ON s.thread = t.id \
+             WHERE t.name = $1 AND s.namespace = $2",
+            names(),
+        ),
+        Statement::new(
+            "INSERT INTO scope (thread, namespace, head) SELECT id, $2, NULL FROM thread \
+             WHERE name = $1 ON CONFLICT (thread, namespace) DO NOTHING",
+            names(),
+        ),
+    ];
+    let mut answers = tx.all(statements).await?.into_iter().skip(1);
+    // A scope that is there was not taken because of its head.
+    let was_there = next(&mut answers)?.first().is_some();
+    Ok(conflict.filter(|_| was_there))
+}
+
+/// The pieces that a put adds, and what they make of the channels.
+struct Pieces<'a> {
+    rows: Vec<(PieceKey<'a>, Cow<'a, [u8]>)>,
+    own: BTreeMap<String, Newest>,
+    counter: u64,
+}
+
+async fn write(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    scope: &Scope,
+    put: &Put,
+    guarded: Guarded,
+) -> Result<(), Fault> {
+    let Guarded {
+        taken,
+        scope: scope_row,
+        parent,
+    } = guarded;
+    let named = parent
+        .as_ref()
+        .map(|(row, base)| (&row.named, base.as_ref()));
+    let mut pieces = pieces(tx, codec, (scope, scope_row), put, (&taken, named)).await?;
+    let newest = |channel: &str| -> Option<PieceAt> {
+        pieces.own.get(channel).map(|newest| (scope_row, newest.0))
+    };
+    let thread = (taken.thread, &*scope.thread);
+    let (logged, _) = events::append(codec, thread, taken.seq, &put.events, newest)?;
+    let (named, needs_base) = channels::after(named, std::mem::take(&mut pieces.own));
+    let base = parent
+        .as_ref()
+        .map(|(row, _)| row.base.unwrap_or(row.entry.id));
+    let row = CheckpointRow {
+        entry: Entry {
+            id: put.id,
+            parent: put.parent,
+            metadata: put.metadata.clone(),
+        },
+        machine: put.machine.clone(),
+        named,
+        base: base.filter(|_| needs_base),
+    };
+    let mut statements = vec![row.insert(codec, scope, scope_row)];
+    for (key, json) in &pieces.rows {
+        statements.push(key.insert(codec, scope, scope_row, json));
+    }
+    let notes = latest(&put.notes).zip(pieces.counter + 1..);
+    statements.extend(notes.map(|note| note_insert(codec, scope, scope_row, put.id, note)));
+    statements.extend(logged);
+    tx.all(statements).await?;
+    values(tx, codec, thread, put.standing.as_ref()).await
+}
+
+/// What a thread's row repeats of the state.
+pub(crate) async fn values(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    thread: (i64, &str),
+    standing: Option<&Standing>,
+) -> Result<(), Fault> {
+    let Some(values) = standing.and_then(|standing| standing.values.as_ref()) else {
+        return Ok(());
+    };
+    let mut found = one(tx, ThreadDoc::find(thread.1)).await?.first();
+    let mut doc = ThreadDoc::read(codec, thread.1, found.as_mut(), 0)?;
+    doc.state = Some(values.clone());
+    one(tx, doc.save(codec, thread.1, thread.0)).await?;
+    Ok(())
+}
+
+/// Which pieces come of the deltas, in which order.
+async fn pieces<'a>(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    (scope, scope_row): (&Scope, i64),
+    put: &'a Put,
+    (taken, parent): (&Taken, Option<(&Named, Option<&Named>)>),
+) -> Result<Pieces<'a>, Fault> {
+    let channels = parent
+        .map(|(named, base)| named.all(base))
+        .unwrap_or_default();
+    let mut all = Pieces {
+        rows: Vec::with_capacity(put.deltas.len()),
+        own: BTreeMap::new(),
+        counter: taken.counter,
+    };
+    for delta in &put.deltas {
+        let before = all.own.get(&delta.channel).or(channels.get(&delta.channel));
+        let mut before = before.copied().filter(|_| delta.kind != PatchKind::Whole);
+        let worn = before.filter(|before| delta.kind == PatchKind::Edit && before.is_worn());
+        if let Some(Newest(n, ..)) = worn {
+            let answer = one(tx, chain(scope_row, n)).await?;
+            let whole = chain_read(codec, scope, (&delta.channel, n), answer)
+                .and_then(|chain| channels::whole(chain.iter().map(|p| (p.kind, &*p.json))))
+                .map_err(|why| corrupt(scope, put.parent.unwrap_or(put.id), why))?;
+            before = Some(all.add(&delta.channel, PatchKind::Whole, None, whole.into()));
+        }
+        let newest = all.add(&delta.channel, delta.kind, before, (&*delta.json).into());
+        all.own.insert(delta.channel.clone(), newest);
+    }
+    Ok(all)
+}
+
+impl<'a> Pieces<'a> {
+    fn add(
+        &mut self,
+        channel: &'a str,
+        kind: PatchKind,
+        before: Option<Newest>,
+        json: Cow<'a, [u8]>,
+    ) -> Newest {
+        self.counter += 1;
+        let newest = Newest::then(before, self.counter, kind, json.len());
+        let key = PieceKey {
+            channel,
+            n: self.counter,
+            kind,
+            before: before.map(|before| before.0),
+        };
+        self.rows.push((key, json));
+        newest
+    }
+}
+
+/// Of notes with the same task, kind and key only the last.
+fn latest(notes: &[Note]) -> impl Iterator<Item = &Note> {
+    let mut seen = HashSet::new();
+    let newest_first = notes.iter().rev();
+    let mut kept: Vec<&Note> = newest_first
+        .filter(|note| seen.insert((note.task, note.kind, &*note.key)))
+        .collect();
+    kept.reverse();
+    kept.into_iter()
+}
+
+/// Adds notes to a checkpoint.
+pub(crate) async fn note(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    scope: &Scope,
+    notes: &Notes,
+) -> Result<(), Fault> {
+    let grows = (notes.events.len(), notes.notes.len());
+    let touch = Touch {
+        thread: &scope.thread,
+        epoch: notes.epoch,
+        now_ms: notes.events.last().map(|event| event.created_ms),
+        grows,
+        standing: None,
+    };
+    let is_there = Statement::new(
+        "SELECT s.id FROM thread t JOIN scope s ON s.thread = t.id \
+         JOIN checkpoint c ON c.scope = s.id AND c.id = $3 WHERE t.name = $1 AND s.namespace = $2",
+        [
+            (&*scope.thread).into(),
+            (&*scope.namespace).into(),
+            notes.at.to_string().into(),
+        ],
+    );
+    let mut answers = tx
+        .all(vec![touch.statement(codec), is_there])
+        .await?
+        .into_iter();
+    let Some(taken) = Taken::read(&scope.thread, next(&mut answers)?, grows)? else {
+        let refused = refused(tx, &scope.thread, notes.epoch).await?;
+        return Err(refused.unwrap_or_else(|| unknown(scope, notes.at)).into());
+    };
+    let found = next(&mut answers)?.first();
+    let scope_row = id_of(scope, &found.ok_or_else(|| unknown(scope, notes.at))?)?;
+    let thread = (taken.thread, &*scope.thread);
+    let (logged, _) = events::append(codec, thread, taken.seq, &notes.events, |_| None)?;
+    let mut statements: Vec<Statement<'_>> = latest(&notes.notes)
+        .zip(taken.counter + 1..)
+        .map(|note| note_insert(codec, scope, scope_row, notes.at, note))
+        .collect();
+    statements.extend(logged);
+    tx.all(statements).await?;
+    Ok(())
+}
