@@ -7,7 +7,7 @@ use crate::{
     Error,
     control::CancelReason,
     ids::{CheckpointId, RunId, TaskId},
-    log::LogEntry,
+    log::{EventLog, LogEntry},
     state::PatchKind,
     threads::{RunStatus, Standing},
 };
@@ -349,6 +349,11 @@ pub trait Checkpoints: Send + Sync + 'static {
     /// Whether the store keeps the events it is given. Without that a run spends nothing on them.
     fn keeps_events(&self) -> bool {
         false
+    }
+
+    /// Where the events can be read, if the store has a log.
+    fn event_log(&self) -> Option<&dyn EventLog> {
+        None
     }
 }
 

@@ -71,6 +71,8 @@ mod policy;
 mod run;
 mod session;
 mod snapshot;
+mod standing;
+mod standing;
 mod start;
 mod state;
 mod stream;

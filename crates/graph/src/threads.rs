@@ -27,8 +27,9 @@ pub struct Standing {
     pub next: Vec<Name>,
     /// All open questions.
     pub interrupts: Vec<Interrupt>,
-    /// The state as a JSON object, when a run comes to rest and the text is no longer than
-    /// [`Standing::LONGEST`]. Nothing leaves what is there.
+    /// The state as a JSON object, as far as it is part of the graph's output and saved at all, when the
+    /// thread comes to rest; null, which means none, where its text is longer than [`Standing::LONGEST`].
+    /// Nothing leaves what is there.
     pub values: Option<Value>,
 }
 
@@ -104,7 +105,8 @@ pub struct ThreadRow {
     pub next: Vec<Name>,
     /// All open questions.
     pub interrupts: Vec<Interrupt>,
-    /// The state when the thread last came to rest, if it was short: see [`Standing::values`].
+    /// The state when the thread last came to rest, if it was short: see [`Standing::values`]. Without
+    /// it (or with null) there is only the checkpoint to ask.
     pub values: Option<Value>,
 }
 
@@ -259,7 +261,8 @@ pub trait Threads: Checkpoints + EventLog {
     ) -> BoxFuture<'a, Result<ThreadRow, Error>>;
 
     /// Copies a thread with all its scopes, checkpoints, notes and events, under another name. Runs are
-    /// not copied.
+    /// not copied. Tasks have other identities there, as after a fork: what they left and asked is on
+    /// record only, and what was open is done and asked anew ([`Standing::of`]).
     ///
     /// # Errors
     /// [`Error::UnknownThread`]; [`Error::Conflict`] if there is one of the new name, or a run drives
@@ -273,7 +276,8 @@ pub trait Threads: Checkpoints + EventLog {
     fn delete<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<bool, Error>>;
 
     /// Removes checkpoints, with their notes and what only they needed. What stays reads as before, but
-    /// that an oldest one may name a parent that is gone. Log entries of the removed checkpoints' runs
+    /// that an oldest one may name a parent that is gone. [`Keep::UpTo`] does it whatever is pending: it
+    /// undoes a run, and the thread then stands where that checkpoint stands ([`Standing::of`]). Log entries of the removed checkpoints' runs
     /// go when none of the run's checkpoints stays.
     ///
     /// # Errors
