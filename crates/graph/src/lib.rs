@@ -72,7 +72,6 @@ mod run;
 mod session;
 mod snapshot;
 mod standing;
-mod standing;
 mod start;
 mod state;
 mod stream;

@@ -4,8 +4,8 @@
 //! (`Put::standing`) comes first; this is for checkpoints that were not the head for a while.
 
 use crate::{
-    Interrupt, Name,
-    checkpoint::{Note, NoteKind},
+    Error, Interrupt, Name,
+    checkpoint::{Loaded, NoteKind},
     run::Saved,
     threads::{Standing, ThreadStatus},
 };
@@ -19,17 +19,33 @@ enum Left {
 }
 
 impl Standing {
-    /// How the thread of this name stands where its own graph (no subgraph) has this machine and these
-    /// notes: idle if nothing is due, else interrupted. Nothing if the engine has not written the
-    /// machine, or the notes.
-    #[must_use]
-    pub fn of(thread: &str, machine: &[u8], notes: &[Note]) -> Option<Standing> {
-        let saved: Saved = serde_json::from_slice(machine).ok()?;
+    /// Nothing is due.
+    pub const IDLE: Standing = Standing {
+        status: ThreadStatus::Idle,
+        next: Vec::new(),
+        interrupts: Vec::new(),
+        values: None,
+    };
+
+    /// How the thread of this name stands where its own graph (no subgraph) is at this checkpoint: idle
+    /// if nothing is due, else interrupted. The channels are not looked at.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if machine or notes are not the engine's.
+    pub fn of(thread: &str, at: &Loaded) -> Result<Standing, Error> {
+        let corrupt = |why: serde_json::Error| Error::Corrupt {
+            thread: thread.to_owned(),
+            checkpoint: at.id,
+            why: why.to_string(),
+        };
+        let saved: Saved = serde_json::from_slice(&at.machine).map_err(corrupt)?;
         let mut left = HashMap::new();
-        for note in notes {
+        for note in &at.notes {
             let now = match note.kind {
                 NoteKind::Done => Left::Done,
-                NoteKind::Question => Left::Asked(serde_json::from_str(&note.json).ok()?),
+                NoteKind::Question => {
+                    Left::Asked(serde_json::from_str(&note.json).map_err(corrupt)?)
+                }
                 NoteKind::Answer | NoteKind::Retry => Left::Due,
                 NoteKind::Memo | NoteKind::Failure | NoteKind::Pause => continue,
             };
@@ -50,7 +66,7 @@ impl Standing {
             true => ThreadStatus::Idle,
             false => ThreadStatus::Interrupted,
         };
-        Some(Standing {
+        Ok(Standing {
             status,
             next,
             interrupts,
@@ -64,6 +80,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
     use super::*;
+    use crate::checkpoint::Note;
     use crate::ids::{Birth, TaskId};
     use serde_json::json;
     use uuid::Uuid;
@@ -72,6 +89,24 @@ mod tests {
         Birth {
             at: Uuid::from_u128(7),
             index,
+        }
+    }
+
+    fn at(machine: Vec<u8>, notes: Vec<Note>) -> Loaded {
+        Loaded {
+            id: Uuid::from_u128(7).into(),
+            parent: None,
+            metadata: crate::Metadata {
+                source: crate::Source::Loop,
+                superstep: 1,
+                run: Uuid::from_u128(8).into(),
+                created_ms: 9,
+                user: serde_json::Map::new(),
+            },
+            machine,
+            channels: Vec::new(),
+            changed: Vec::new(),
+            notes,
         }
     }
 
@@ -107,9 +142,9 @@ mod tests {
             note(task(1), NoteKind::Question, &json!([question])),
         );
         let answer = note(task(1), NoteKind::Answer, &json!(1));
-        let (idle, waits) = (ThreadStatus::Idle, ThreadStatus::Interrupted);
+        let waits = ThreadStatus::Interrupted;
         let table: [(&[&str], Vec<Note>, Standing); 5] = [
-            (&[], vec![], stands(idle, &[], vec![])),
+            (&[], vec![], Standing::IDLE),
             (&["a", "b"], vec![], stands(waits, &["a", "b"], vec![])),
             (
                 &["a", "b"],
@@ -125,8 +160,9 @@ mod tests {
             (&["a"], vec![done], stands(waits, &[], vec![])),
         ];
         for (nodes, notes, expected) in table {
-            assert_eq!(Standing::of("t", &saved(nodes), &notes), Some(expected));
+            let at = at(saved(nodes), notes);
+            assert_eq!(Standing::of("t", &at).unwrap(), expected);
         }
-        assert_eq!(Standing::of("t", b"{}", &[]), None);
+        assert!(Standing::of("t", &at(b"{}".to_vec(), vec![])).is_err());
     }
 }
