@@ -12,7 +12,12 @@ mod cluster;
 use super::*;
 use crate::sql::{Statement, one};
 use cluster::{Cluster, Stop};
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    io::{Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 const ADD: &str = "INSERT INTO gateway_counter (run, name, value) VALUES ('', $2, $1)
     ON CONFLICT (run, name) DO UPDATE SET value = gateway_counter.value + $1";
@@ -259,6 +264,84 @@ async fn no_write_is_lost_or_done_twice_while_connections_are_cut_at_any_moment(
     for lane in 0..8 {
         assert_eq!(counted(&store, &format!("c{lane}")).await, 150);
     }
+}
+
+/// Stands between a client and the server at this port, and cuts connections at commits: of three, one is cut before the server has it,
+/// one when the server has answered and the client does not hear of it. Says its own port.
+fn cutting_proxy(server: u16, cut: Arc<AtomicU32>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let commits = Arc::new(AtomicU32::new(0));
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (Ok(mut client), Ok(mut server)) =
+                (client, TcpStream::connect(("127.0.0.1", server)))
+            else {
+                continue;
+            };
+            let (mut answers, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut answers, &mut to));
+            let (commits, cut) = (commits.clone(), cut.clone());
+            std::thread::spawn(move || {
+                let mut bytes = [0; 65536];
+                while let Ok(n @ 1..) = client.read(&mut bytes) {
+                    let commit = bytes[..n].windows(7).any(|w| w == b"COMMIT\0");
+                    let which = match commit {
+                        true => commits.fetch_add(1, Ordering::Relaxed) % 3,
+                        false => 2,
+                    };
+                    if which == 1 {
+                        // From here on nothing reaches the client.
+                        client.shutdown(Shutdown::Write).unwrap();
+                    }
+                    if which == 0 || server.write_all(&bytes[..n]).is_err() || which == 1 {
+                        cut.fetch_add(1, Ordering::Relaxed);
+                        break;
+                    }
+                }
+                let _ = client.shutdown(Shutdown::Both);
+                // The server reads to the end what it was sent.
+                let _ = server.shutdown(Shutdown::Write);
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_answer_is_lost_is_neither_lost_nor_repeated() {
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
+    let cut = Arc::new(AtomicU32::new(0));
+    let port = cutting_proxy(cluster.port(), cut.clone());
+    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
+    // The proxy would also cut what makes the tables.
+    drop(
+        Postgres::connect(&cluster.url(), Options::default())
+            .await
+            .unwrap(),
+    );
+    let store = Arc::new(loop {
+        if let Ok(store) = Postgres::connect(&url, Options::default()).await {
+            break store;
+        }
+    });
+    let writes = (0..8).map(|lane| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            for _ in 0..8 {
+                count(&store, &format!("c{lane}"), 1).await.unwrap();
+            }
+        })
+    });
+    for write in writes.collect::<Vec<_>>() {
+        write.await.unwrap();
+    }
+    for lane in 0..8 {
+        assert_eq!(counted(&store, &format!("c{lane}")).await, 8);
+    }
+    assert!(cut.load(Ordering::Relaxed) > 20, "{cut:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

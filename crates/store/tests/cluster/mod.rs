@@ -319,7 +319,7 @@ impl Place {
         let lock = File::create(home.join("lock")).unwrap();
         lock.lock().unwrap();
         let version = finish(self.command("initdb").arg("--version"));
-        let version: String = version.chars().filter(char::is_ascii_digit).collect();
+        let version = version.split_whitespace().nth(2).unwrap_or("unknown");
         let template = home.join(format!("template-{version}"));
         if !template.exists() {
             let half = home.join("template-half");
