@@ -41,6 +41,7 @@ mod threads;
 
 pub use durable::Durable;
 pub use error::Error;
+pub use open::{Opened, open};
 pub use options::Options;
 #[cfg(feature = "postgres")]
 pub use postgres::{Postgres, PostgresServer};
