@@ -83,9 +83,9 @@ async fn key_check<D: Database>(db: &D, codec: &Codec) -> Result<Option<Vec<u8>>
                 let Some(row) = one(tx, select).await?.first() else {
                     return Ok(None);
                 };
-                let check = row.opt_bytes(0).map_err(|e| {
-                    error::damaged("the row of table `store`", e.to_string())
-                })?;
+                let check = row
+                    .opt_bytes(0)
+                    .map_err(|e| error::damaged("the row of table `store`", e.to_string()))?;
                 Ok(Some(check.map(<[u8]>::to_vec)))
             })
         })

@@ -119,7 +119,10 @@ impl Row {
 
     /// A cell by value; it is null from then on.
     pub(crate) fn take(&mut self, column: usize) -> Cell<'static> {
-        self.0.get_mut(column).map(std::mem::take).unwrap_or_default()
+        self.0
+            .get_mut(column)
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     pub(crate) fn int(&self, column: usize) -> Result<i64, BadCell> {
