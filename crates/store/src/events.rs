@@ -5,6 +5,7 @@
 //! once, as the checkpoint's pieces, and put back on reading.
 
 use crate::{
+    checkpoints::rows::PieceRow,
     codec::{Codec, Place},
     database::{Database, Fault},
     durable::Durable,
@@ -12,10 +13,11 @@ use crate::{
     sql::{Row, Statement, Tx, one},
 };
 use futures::future::BoxFuture;
-use paraph_graph::{Error, EventLog, LogEntry, LogQuery, Logged, fill};
+use paraph_graph::{Error, EventLog, LogEntry, LogQuery, Logged, Scope, fill};
 use serde_json::value::RawValue;
 use std::{
-    collections::{BTreeMap, HashMap},
+    borrow::Cow,
+    collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -60,13 +62,13 @@ pub(crate) type Same = BTreeMap<String, PieceAt>;
 ///
 /// # Errors
 /// If an entry names a channel that is not stored.
-pub(crate) fn append<'a>(
+pub(crate) fn append(
     codec: &Codec,
     thread: (i64, &str),
     seq: u64,
-    entries: &'a [LogEntry],
+    entries: &[LogEntry],
     piece: impl Fn(&str) -> Option<PieceAt>,
-) -> Result<(Vec<Statement<'a>>, u64), Error> {
+) -> Result<(Vec<Statement<'static>>, u64), Error> {
     let mut newest = seq;
     let mut statements = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -86,7 +88,7 @@ pub(crate) fn append<'a>(
             run: entry.run.to_string(),
             created_ms: entry.created_ms,
             same,
-            json: entry.json.as_bytes(),
+            json: entry.json.as_bytes().into(),
         };
         statements.push(event.insert(codec, thread));
     }
@@ -100,27 +102,25 @@ pub(crate) struct Stored<'a> {
     pub(crate) created_ms: u64,
     pub(crate) same: Same,
     /// Without what `same` names.
-    pub(crate) json: &'a [u8],
+    pub(crate) json: Cow<'a, [u8]>,
 }
 
-impl<'a> Stored<'a> {
-    /// Writes it, over an older one of its number.
-    pub(crate) fn insert(self, codec: &Codec, thread: (i64, &str)) -> Statement<'a> {
+impl Stored<'_> {
+    /// Writes it as a new row.
+    pub(crate) fn insert(&self, codec: &Codec, thread: (i64, &str)) -> Statement<'static> {
         let pieces = same_text(&self.same);
         let fixed = pieces.clone().unwrap_or_default();
         let place = place(thread.1, self.seq, &self.run);
-        let docs = [("value", Some(self.json))];
+        let docs = [("value", Some(&*self.json))];
         let ([doc], sum) = codec.put(&place, &[fixed.as_bytes()], docs);
-        let [value, packed] = doc.cells();
+        let [value, packed] = doc.owned().cells();
         Statement::new(
             "INSERT INTO event (thread, seq, run, created_ms, pieces, value, value_packed, sum) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (thread, seq) DO UPDATE SET \
-             pieces = excluded.pieces, value = excluded.value, value_packed = excluded.value_packed, \
-             sum = excluded.sum",
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
             [
                 thread.0.into(),
                 self.seq.into(),
-                self.run.into(),
+                self.run.clone().into(),
                 self.created_ms.into(),
                 pieces.into(),
                 value,
@@ -142,20 +142,11 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// A row of table `event` as it was read.
-pub(crate) struct Found {
-    pub(crate) seq: u64,
-    pub(crate) run: String,
-    pub(crate) created_ms: u64,
-    pub(crate) same: Same,
-    pub(crate) json: Vec<u8>,
-}
-
 /// Reads a row of [`columns`].
 ///
 /// # Errors
 /// If it is damaged.
-pub(crate) fn read(codec: &Codec, thread: &str, row: Row) -> Result<Found, Error> {
+pub(crate) fn read(codec: &Codec, thread: &str, mut row: Row) -> Result<Stored<'static>, Error> {
     let seq = row.unsigned(0).unwrap_or_default();
     let bad = |why: String| damaged(format!("event {seq} of thread `{thread}`"), why);
     let bad_cell = |e: crate::sql::BadCell| bad(e.to_string());
@@ -169,22 +160,16 @@ pub(crate) fn read(codec: &Codec, thread: &str, row: Row) -> Result<Found, Error
         "" => Same::new(),
         text => serde_json::from_str(text).map_err(|e| bad(format!("`pieces`: {e}")))?,
     };
-    let mut cells = row.0.into_iter().skip(4);
-    let (text, packed) = (cells.next(), cells.next());
-    let docs = [(
-        "value",
-        text.unwrap_or_default(),
-        packed.unwrap_or_default(),
-    )];
+    let docs = [("value", row.take(4), row.take(5))];
     let [json] = codec
         .take(&place, &[fixed.as_bytes()], docs, sum)
         .map_err(bad)?;
-    Ok(Found {
+    Ok(Stored {
         seq,
         run,
         created_ms,
         same,
-        json: json.ok_or_else(|| bad("`value` is missing".to_owned()))?,
+        json: Cow::Owned(json.ok_or_else(|| bad("`value` is missing".to_owned()))?),
     })
 }
 
@@ -205,7 +190,7 @@ pub(crate) async fn filled(
     tx: &mut dyn Tx,
     codec: &Codec,
     thread: &str,
-    found: Vec<Found>,
+    found: Vec<Stored<'_>>,
 ) -> Result<Vec<Logged>, Fault> {
     let mut wanted: Vec<PieceAt> = found
         .iter()
@@ -226,7 +211,7 @@ pub(crate) async fn filled(
                 .map_err(|e| bad(format!("channel `{channel}`: {e}")))?;
             update.insert(channel.clone(), json);
         }
-        let json = String::from_utf8(entry.json).map_err(|e| bad(e.to_string()))?;
+        let json = String::from_utf8(entry.json.into_owned()).map_err(|e| bad(e.to_string()))?;
         let run = entry.run.parse();
         all.push(Logged {
             seq: entry.seq,
@@ -267,7 +252,8 @@ async fn select(
         ),
     };
     let rows = one(tx, statement).await?.rows.into_iter();
-    let found: Result<Vec<Found>, Error> = rows.map(|row| read(codec, thread, row)).collect();
+    let found: Result<Vec<Stored<'static>>, Error> =
+        rows.map(|row| read(codec, thread, row)).collect();
     filled(tx, codec, thread, found?).await
 }
 
@@ -326,12 +312,57 @@ impl<D: Database> EventLog for Durable<D> {
     }
 }
 
-/// The values of pieces, by where they are.
+/// The values of pieces, by where they are; those that are not there are left out.
 async fn pieces_at(
-    _tx: &mut dyn Tx,
-    _codec: &Codec,
-    _thread: &str,
-    _wanted: &[PieceAt],
-) -> Result<HashMap<PieceAt, Vec<u8>>, Fault> {
-    Ok(HashMap::new())
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    thread: &str,
+    wanted: &[PieceAt],
+) -> Result<HashMap<PieceAt, Arc<[u8]>>, Fault> {
+    let find = |(scope, n): &PieceAt| {
+        Statement::new(
+            "SELECT p.n, p.channel, p.kind, p.before, p.value, p.value_packed, p.sum, s.namespace \
+             FROM piece p JOIN scope s ON s.id = p.scope WHERE p.scope = $1 AND p.n = $2",
+            [(*scope).into(), (*n).into()],
+        )
+    };
+    let mut found = HashMap::with_capacity(wanted.len());
+    let answers = tx.all(wanted.iter().map(find).collect()).await?;
+    for (at, answer) in wanted.iter().zip(answers) {
+        let Some(row) = answer.first() else {
+            continue;
+        };
+        let bad = |why: String| damaged(format!("an event of thread `{thread}`"), why);
+        let namespace = row.text(7).map_err(|e| bad(e.to_string()))?;
+        let scope = Scope {
+            thread: thread.into(),
+            namespace: namespace.into(),
+        };
+        let piece = PieceRow::read(codec, &scope, row).map_err(bad)?;
+        found.insert(*at, piece.json);
+    }
+    Ok(found)
+}
+
+/// The pieces that the log of a thread has in common with checkpoints.
+///
+/// # Errors
+/// If an entry is damaged.
+pub(crate) async fn pieces_told(
+    tx: &mut dyn Tx,
+    thread: i64,
+    name: &str,
+) -> Result<HashSet<PieceAt>, Fault> {
+    let list = Statement::new(
+        "SELECT pieces FROM event WHERE thread = $1 AND pieces IS NOT NULL",
+        [thread.into()],
+    );
+    let mut told = HashSet::new();
+    for row in one(tx, list).await?.rows {
+        let bad = |why: String| damaged(format!("an event of thread `{name}`"), why);
+        let text = row.text(0).map_err(|e| bad(e.to_string()))?;
+        let same: Same = serde_json::from_str(text).map_err(|e| bad(e.to_string()))?;
+        told.extend(same.into_values());
+    }
+    Ok(told)
 }

@@ -8,6 +8,7 @@ use crate::{
     codec::{Codec, Place},
     error::damaged,
     sql::{BadCell, Cell, Row, Statement},
+    threads::{Living, Owner},
 };
 use paraph_graph::{
     CancelIntent, Claim, Error, NewRun, RunEnd, RunId, RunRow, RunStart, RunStatus,
@@ -15,15 +16,18 @@ use paraph_graph::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+mod cancel;
+mod list;
+
 /// The columns of a run's row, from `run r`, with the lease of its thread, from `thread t`.
 macro_rules! select {
-    ($which:literal) => {
+    ($($which:literal)*) => {
         concat!(
             "SELECT r.id, r.thread, r.graph, r.status, r.strategy, r.created_ms, r.updated_ms, \
              r.attempts, r.cancel_reason, r.cancel_wished_ms, r.cancel_done_ms, r.error, r.error_packed, \
-             r.arguments, r.arguments_packed, r.sum, t.holder, t.owner, t.expires_ms \
+             r.arguments, r.arguments_packed, r.sum, t.holder, t.owner, t.expires_ms, t.id \
              FROM run r LEFT JOIN thread t ON t.name = r.thread ",
-            $which
+            $($which),*
         )
     };
 }
@@ -40,14 +44,24 @@ pub(crate) struct Stored {
     /// `live` is not known yet.
     pub(crate) row: RunRow,
     /// The process that has the thread's lease for this run, and until when.
-    pub(crate) owner: Option<(String, u64)>,
+    pub(crate) owner: Owner,
+    /// The row of its thread, if it is there.
+    pub(crate) thread: Option<i64>,
+}
+
+impl Stored {
+    /// The row as it is told.
+    pub(crate) fn told(self, living: &Living) -> RunRow {
+        let live = self.row.status == RunStatus::Running && living.has(&self.owner);
+        RunRow { live, ..self.row }
+    }
 }
 
 /// Reads a row of [`select`].
 ///
 /// # Errors
 /// If it is damaged.
-pub(crate) fn read(codec: &Codec, row: Row) -> Result<Stored, Error> {
+pub(crate) fn read(codec: &Codec, mut row: Row) -> Result<Stored, Error> {
     let name = row.text(0).unwrap_or("?").to_owned();
     let bad = |why: String| damaged(format!("the row of run {name}"), why);
     let bad_cell = |e: BadCell| bad(e.to_string());
@@ -86,17 +100,23 @@ pub(crate) fn read(codec: &Codec, row: Row) -> Result<Stored, Error> {
         error: None,
         cancel,
     };
+    let thread = row.opt_int(19).map_err(bad_cell)?;
     let sum = row.int(15).map_err(bad_cell)?;
-    let mut cells = row.0.into_iter().skip(11);
-    let mut cell = || cells.next().unwrap_or_default();
-    let docs = [("error", cell(), cell()), ("arguments", cell(), cell())];
+    let docs = [
+        ("error", row.take(11), row.take(12)),
+        ("arguments", row.take(13), row.take(14)),
+    ];
     let place = place(&found);
     let [error, arguments] = codec.take(&place, &[], docs, sum).map_err(bad)?;
     found.error = document(error).map_err(|e| bad(format!("`error`: {e}")))?;
     found.arguments = document(arguments)
         .map_err(|e| bad(format!("`arguments`: {e}")))?
         .unwrap_or_default();
-    Ok(Stored { row: found, owner })
+    Ok(Stored {
+        row: found,
+        owner,
+        thread,
+    })
 }
 
 /// What a run's row says when it begins, or goes on; nothing for a claim that leaves no row. `found` is
