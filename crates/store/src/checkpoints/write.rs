@@ -198,7 +198,19 @@ async fn make(
         })));
     }
     let names = || [(&*scope.thread).into(), (&*scope.namespace).into()];
+    let (events, numbers) = (put.events.len() as u64, numbers(put) as u64);
     let statements = vec![
+        // A thread that was there has been taken already, and will be once more: its log has no gaps.
+        Statement::new(
+            "UPDATE thread SET seq = seq - $3, counter = counter - $4 \
+             WHERE name = $1 AND epoch <= $2",
+            [
+                (&*scope.thread).into(),
+                put.epoch.into(),
+                events.into(),
+                numbers.into(),
+            ],
+        ),
         new_thread(codec, &scope.thread, put.metadata.created_ms),
         Statement::new(
             "SELECT s.head FROM thread t JOIN scope s ON s.thread = t.id \
@@ -211,7 +223,7 @@ async fn make(
             names(),
         ),
     ];
-    let mut answers = tx.all(statements).await?.into_iter().skip(1);
+    let mut answers = tx.all(statements).await?.into_iter().skip(2);
     // A scope that is there was not taken because of its head.
     let was_there = next(&mut answers)?.first().is_some();
     Ok(conflict.filter(|_| was_there))
