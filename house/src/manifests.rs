@@ -37,7 +37,7 @@ const ARROWS: [(&str, &[&str]); 7] = [
 ];
 
 /// Packages that only develop the others: nobody may use them, and they may use what they look at.
-const TOOLS: [&str; 2] = ["house", "paraph-bench"];
+const TOOLS: [&str; 3] = ["house", "paraph-bench", "paraph-crash"];
 
 /// Dependencies that are kept out, with where they may be used all the same and what to do instead.
 const KEPT_OUT: [(&str, &[&str], &str); 2] = [
