@@ -60,9 +60,10 @@ pub(super) fn is_lost(e: &tokio_postgres::Error) -> bool {
             let code = code.code();
             code.starts_with("08") || code.starts_with("57P") || code == "25P03"
         }
+        // What is not understood, TLS among it, will not be understood the next time.
         None => {
-            e.is_closed()
-                || cause::<io::Error>(e).is_some_and(|io| io.kind() != io::ErrorKind::InvalidInput)
+            let odd = [io::ErrorKind::InvalidInput, io::ErrorKind::InvalidData];
+            e.is_closed() || cause::<io::Error>(e).is_some_and(|io| !odd.contains(&io.kind()))
         }
     }
 }

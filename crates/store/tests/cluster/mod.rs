@@ -150,6 +150,30 @@ impl Cluster {
         &self.data
     }
 
+    /// Makes a certificate that vouches for itself, with its key: `NAME.crt` and `NAME.key` in the server's folder.
+    /// Says where the certificate is. Needs `openssl`, which Debian installs with Postgres.
+    pub fn certificate(&self, name: &str, host: &str) -> PathBuf {
+        let [config, key, certificate] =
+            ["cnf", "key", "crt"].map(|kind| self.data.join(format!("{name}.{kind}")));
+        let text = format!(
+            "[req]\ndistinguished_name=dn\nx509_extensions=v3\nprompt=no\n[dn]\nCN={host}\n\
+             [v3]\nsubjectAltName=DNS:{host}\nbasicConstraints=CA:FALSE\n"
+        );
+        fs::write(&config, text).unwrap();
+        // The server takes no key that others can read, or that belongs to somebody else.
+        let mut openssl = self.place.command("openssl");
+        openssl
+            .args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"])
+            .args(["-pkeyopt", "ec_paramgen_curve:prime256v1", "-config"])
+            .arg(config)
+            .arg("-keyout")
+            .arg(key)
+            .arg("-out")
+            .arg(&certificate);
+        finish(&mut openssl);
+        certificate
+    }
+
     /// Stops it, and waits until it has stopped.
     pub fn stop(&self, how: Stop) {
         let Some(mut server) = self.server().take() else {
@@ -286,9 +310,14 @@ impl Place {
         Some(Place { programs, owner })
     }
 
-    /// One of the programs, to be run as whoever the server runs as.
+    /// One of the server's programs or of the system's, to be run as whoever the server runs as.
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.join(program));
+        let own = self.programs.join(program);
+        let mut command = Command::new(if own.is_file() {
+            &*own
+        } else {
+            Path::new(program)
+        });
         command.current_dir("/").stdin(Stdio::null());
         if let Some(owner) = self.owner {
             command.uid(owner.user).gid(owner.group);
