@@ -260,6 +260,13 @@ pub trait Threads: Checkpoints + EventLog {
         metadata: Map<String, Value>,
     ) -> BoxFuture<'a, Result<ThreadRow, Error>>;
 
+    /// The namespaces of a thread that have checkpoints, in order: empty for the graph itself, the others
+    /// for subgraphs. None for a thread that is not there.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    fn namespaces<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, Error>>;
+
     /// Copies a thread with all its scopes, checkpoints, notes and events, under another name. Runs are
     /// not copied. Tasks have other identities there, as after a fork: what they left and asked is on
     /// record only, and what was open is done and asked anew ([`Standing::of`]).

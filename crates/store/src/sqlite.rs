@@ -7,6 +7,7 @@ mod connection;
 mod migrate;
 mod owners;
 mod readers;
+mod upkeep;
 mod writer;
 
 use crate::{

@@ -7,6 +7,7 @@ mod delete;
 mod describe;
 mod list;
 mod living;
+mod namespaces;
 mod row;
 
 pub(crate) use living::{Living, Owner, dispossess, free, is_there};
@@ -38,6 +39,10 @@ impl<D: Database> Threads for Durable<D> {
         metadata: Map<String, Value>,
     ) -> BoxFuture<'a, Result<ThreadRow, Error>> {
         Box::pin(self.describe_thread(name, metadata))
+    }
+
+    fn namespaces<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, Error>> {
+        Box::pin(self.namespaces_of(name))
     }
 
     fn copy<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<(), Error>> {

@@ -41,6 +41,15 @@ impl Threads for MemoryStore {
         ready(Ok(self.describe_thread(name, metadata)))
     }
 
+    fn namespaces<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, Error>> {
+        let inner = lock(&self.shared.inner);
+        let scopes = inner.threads.get(name).into_iter().flat_map(|t| &t.scopes);
+        let has = scopes.filter(|(_, line)| !line.checkpoints.is_empty());
+        ready(Ok(has
+            .map(|(namespace, _)| namespace.to_string())
+            .collect()))
+    }
+
     fn copy<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<(), Error>> {
         ready(lock(&self.shared.inner).copy(from, to))
     }

@@ -37,11 +37,11 @@ pub(super) fn up_to_date(connection: &mut Connection, place: &Place) -> Result<(
         .map_err(refused)
 }
 
-fn newest() -> i64 {
+pub(super) fn newest() -> i64 {
     i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
-fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
@@ -74,7 +74,7 @@ fn check(found: i64, connection: &Connection, place: &Place) -> Result<(), Error
     Ok(())
 }
 
-fn whose(connection: &Connection, place: &Place) -> Result<(), Error> {
+pub(super) fn whose(connection: &Connection, place: &Place) -> Result<(), Error> {
     let id = place
         .patiently(|| connection.pragma_query_value(None, "application_id", |row| row.get(0)))
         .map_err(|e| place.refused(&e))?;
