@@ -36,7 +36,8 @@ impl Sqlite {
             std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
             how.open(&copy)
                 .map_err(|e| cannot_open(&copy, format!("the copy cannot be made ({e})")))?;
-            let copied = place.patiently(|| from.backup(rusqlite::MAIN_DB, &copy, None::<fn(Progress)>));
+            let copied =
+                place.patiently(|| from.backup(rusqlite::MAIN_DB, &copy, None::<fn(Progress)>));
             copied.map_err(|e| {
                 // Half a copy would pass for a whole one.
                 let _ = std::fs::remove_file(&copy);

@@ -25,7 +25,8 @@ impl<D: Database> Durable<D> {
                 let rows = one(tx, list).await?.rows;
                 let names = rows.iter().map(|row| Ok(row.text(0)?.to_owned()));
                 let names: Result<Vec<_>, BadCell> = names.collect();
-                Ok(names.map_err(|e| damaged(format!("a scope of thread `{name}`"), e.to_string()))?)
+                Ok(names
+                    .map_err(|e| damaged(format!("a scope of thread `{name}`"), e.to_string()))?)
             })
         });
         found.await
