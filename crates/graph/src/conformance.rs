@@ -1,8 +1,9 @@
-//! What every store of checkpoints must do: one suite that each implementation runs.
+//! What every store must do: suites that each implementation runs.
 //!
-//! Called by the tests of stores: memory's in this crate, SQLite's and Postgres' in theirs. It looks
-//! through [`Checkpoints`](crate::Checkpoints) only and uses threads of its own names, so that it also
-//! runs on a store that has other threads. It must not know what machines, notes and channels mean.
+//! Called by the tests of stores: memory's in this crate, SQLite's and Postgres' in theirs. [`RULES`] look
+//! through [`Checkpoints`] only, [`THREAD_RULES`] through [`Threads`], [`MEMORY_RULES`] through [`Memory`].
+//! They use threads and namespaces of their own names, so that they also run on a store that has others.
+//! They must not know what notes and channels mean.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -14,24 +15,39 @@
 //! # }
 //! ```
 
+mod logs;
+mod memories;
+mod prunes;
 mod reads;
+mod rows;
+mod runs;
 mod scene;
+mod stage;
+mod wholes;
 mod writes;
 
-use crate::{Error, Store};
+use crate::{Checkpoints, Error, Memory, Threads};
 use futures::{FutureExt, future::BoxFuture};
+use logs::*;
+use memories::*;
+use prunes::*;
 use reads::*;
+use rows::*;
+use runs::*;
 use scene::Scene;
+use stage::Stage;
+use std::sync::Arc;
+use wholes::*;
 use writes::*;
 
 /// What a rule finds.
 type Checked = Result<(), String>;
 
-/// One thing that every store must do.
-pub struct Rule {
+/// One thing that every store of a kind must do.
+pub struct Rule<S: ?Sized + 'static = dyn Checkpoints> {
     /// The rule, as a sentence.
     pub name: &'static str,
-    run: fn(Store) -> BoxFuture<'static, Checked>,
+    run: fn(Arc<S>) -> BoxFuture<'static, Checked>,
 }
 
 /// A rule that a store breaks.
@@ -44,12 +60,12 @@ pub struct Broken {
     pub why: String,
 }
 
-impl Rule {
+impl<S: ?Sized> Rule<S> {
     /// Checks a store. Needs a Tokio runtime.
     ///
     /// # Errors
     /// What the store does instead.
-    pub async fn check(&self, store: &Store) -> Result<(), Broken> {
+    pub async fn check(&self, store: &Arc<S>) -> Result<(), Broken> {
         (self.run)(store.clone()).await.map_err(|why| Broken {
             rule: self.name,
             why,
@@ -58,15 +74,20 @@ impl Rule {
 }
 
 macro_rules! rules {
-    ($($function:ident: $name:literal,)*) => {
-        /// All rules.
-        pub const RULES: &[Rule] = &[
-            $(Rule { name: $name, run: |store| $function(Scene::on(store, stringify!($function))).boxed() },)*
+    ($(#[$doc:meta])* $rules:ident: $kind:ty, $scene:ty; $($function:ident: $name:literal,)*) => {
+        $(#[$doc])*
+        pub const $rules: &[Rule<$kind>] = &[
+            $(Rule {
+                name: $name,
+                run: |store| $function(<$scene>::on(store, stringify!($function))).boxed(),
+            },)*
         ];
     };
 }
 
 rules! {
+    /// All rules of [`Checkpoints`].
+    RULES: dyn Checkpoints, Scene;
     empty: "a scope on which nothing was saved has nothing",
     roundtrip: "what was put is loaded, as the head and by its id",
     compare_and_set: "a put that expects another head is refused and changes nothing",
@@ -87,6 +108,68 @@ rules! {
     order: "writes take effect in the order in which they were called",
     dropped: "a write whose future is dropped happened or did not, but never in part",
     long: "a long line of checkpoints is read from any point",
+}
+
+rules! {
+    /// All rules of [`Threads`], which are about rows, logs and whole threads; [`RULES`] are about the
+    /// rest of it.
+    THREAD_RULES: dyn Threads, Stage;
+    nothing: "what is not there is not there, and cannot be copied, pruned or cancelled",
+    standing: "a thread's row says what the last put, or the end of the run, says",
+    holder: "a thread's row names the run that has the lease, and no other",
+    described: "metadata of a thread is added to and removed from, and nothing else changes it",
+    listed: "threads are listed by what their rows have, those last written first",
+    paged: "pages of a list make the list",
+    begun: "a run's row says that it was begun, how often, and with what",
+    ended: "a run's row says how it ended, and its lease is given back with that",
+    unwritten: "a claim without a start leaves no row of a run",
+    handed_in: "a run is handed in once, and keeps its row when it is begun",
+    queue: "runs are listed by thread and status, in either order",
+    cancelled_early: "a run that nobody drives is cancelled at once, and one at rest stays as it is",
+    cancelled_at_work: "the driver of a run learns that it is to end; the first reason counts",
+    cancelled_after: "a run whose driver left without a word is cancelled at once",
+    taken_up: "a run that is taken up again has no wish left from before",
+    log_order: "the log has what puts, notes and ends gave it, in their order",
+    log_picks: "a log is read by number, run and limit",
+    log_refused: "what comes with a refused write is not in the log",
+    log_same: "values that an entry has in common with its put are put back",
+    log_not_saved: "an entry that names a channel which is not saved with it is refused with all that came with it",
+    log_grown: "whoever waits for the log learns that it has grown",
+    log_trimmed: "what was trimmed is gone, and the numbers go on",
+    log_texts: "the log keeps any text, also a long one",
+    copied: "a copy reads as its original did, and goes its own way",
+    copied_log: "the log of a copy says what its original's said, and outlives it",
+    copy_refused: "a thread is not copied over another, nor while a run drives it",
+    deleted: "what is deleted leaves nothing behind",
+    delete_refused: "a thread is not deleted while a run drives it",
+    epochs: "epochs grow over the deletion of a thread",
+    deleted_runs: "what runs wrote is removed, and the thread stands where what is left of it stands",
+    deleted_runs_refused: "runs are removed all or none",
+    pruned_last: "the newest checkpoints stay, and read as before",
+    pruned_since: "checkpoints that are young enough stay, and the head",
+    pruned_up_to: "what came after a checkpoint is undone, in subgraphs too",
+    pruned_edits: "values that were edited read as before when older checkpoints are gone",
+    pruned_forks: "branches that stay read as before",
+    pruned_children: "a checkpoint of a subgraph that one of the graph names stays with it",
+    pruned_log: "the log of runs of which nothing is left goes, and the rest reads as before",
+    pruned_never: "nothing is pruned while something is pending, or a run drives the thread",
+    pruned_often: "a thread that is pruned after each of its runs goes on as if it were not",
+    stats: "what is stored is counted, by thread and by channel",
+    strange: "names and values of any text are kept, copied, pruned and listed",
+}
+
+rules! {
+    /// All rules of [`Memory`].
+    MEMORY_RULES: dyn Memory, Corner;
+    kept: "a document is read as it was written, until it is written over or removed",
+    below: "a namespace has what is in it and below it, and nothing beside it",
+    filtered: "a search finds the documents whose fields have these values",
+    newest: "without words the newest comes first",
+    ranked: "with words the best comes first, and what has none of them is left out",
+    cut: "limit and offset cut a search",
+    expired: "what has expired is not there any more",
+    any_text: "names and values of any text are kept",
+    at_once: "a hundred documents are written at the same time",
 }
 
 fn is_conflict(error: &Error) -> bool {
