@@ -59,8 +59,9 @@ impl Owners {
         if *name == *self.own {
             return false;
         }
+        // Shared, so that two who look at once do not take each other for the owner.
         match File::options().write(true).open(self.folder.join(name)) {
-            Ok(file) => file.try_lock().is_ok(),
+            Ok(file) => file.try_lock_shared().is_ok(),
             Err(e) => e.kind() == ErrorKind::NotFound,
         }
     }
