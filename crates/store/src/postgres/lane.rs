@@ -281,10 +281,7 @@ impl Lane {
         let since = Instant::now();
         loop {
             match self.newest_mark().await {
-                Ok(n) => {
-                    eprintln!("AMBIG {n} {}", self.mark);
-                    return Ok(false);
-                }
+                Ok(n) => return Ok(n == self.mark),
                 Err(why) if patience.is_over(since) => {
                     return Err(SqlError::Transient(format!(
                         "the connection was lost during a commit ({lost}) and could not be made again ({why}): \
