@@ -131,17 +131,25 @@ fn graph(around: &Around) -> Graph<Case> {
         .unwrap()
 }
 
-/// A history as far as two runs that went alike have it in common, oldest first.
-async fn history(thread: &Thread<Case>) -> Vec<(Source, i64, Vec<Name>, Case)> {
+/// A point of a history as far as two runs that went alike have it in common.
+type Line = (Source, i64, Vec<Name>, Case);
+
+fn line(at: &Snapshot<Case>) -> Line {
+    let metadata = &at.metadata;
+    (
+        metadata.source,
+        metadata.superstep,
+        at.next.clone(),
+        (*at.state).clone(),
+    )
+}
+
+/// Oldest first.
+async fn history(thread: &Thread<Case>) -> Vec<Line> {
     let mut all = Vec::new();
     for entry in thread.history().await.unwrap().into_iter().rev() {
-        let at = thread.snapshot(Some(entry.id)).await.unwrap().unwrap();
-        let state = (*at.state).clone();
-        all.push((
-            entry.metadata.source,
-            entry.metadata.superstep,
-            at.next,
-            state,
+        all.push(line(
+            &thread.snapshot(Some(entry.id)).await.unwrap().unwrap(),
         ));
     }
     all
@@ -203,10 +211,10 @@ async fn runs_on_a_server_that_is_restarted_again_and_again_end_as_if_it_was_not
     let rounds = ROUNDS * restarts;
 
     let undisturbed = Around::new(u64::MAX);
-    let thread = graph(&undisturbed).thread(&MemoryStore::shared(), "t");
+    let undisturbed_thread = graph(&undisturbed).thread(&MemoryStore::shared(), "t");
     let input = |name: &str| Case::update().name(name).rounds(rounds);
-    see_through(&thread, input("t")).await;
-    let wanted = history(&thread).await;
+    see_through(&undisturbed_thread, input("t")).await;
+    let wanted = history(&undisturbed_thread).await;
     assert_eq!(
         undisturbed.world.effects.lock().unwrap().len() as u64,
         rounds * 4
@@ -249,13 +257,32 @@ async fn runs_on_a_server_that_is_restarted_again_and_again_end_as_if_it_was_not
         began.elapsed(),
         runs * rounds * 4
     );
+    let lines = |entries: &[Entry]| -> Vec<(Source, i64)> {
+        let line = |e: &Entry| (e.metadata.source, e.metadata.superstep);
+        entries.iter().map(line).collect()
+    };
+    let wanted_lines = lines(&undisturbed_thread.history().await.unwrap());
     for n in 0..runs {
         let name = format!("t{n}");
-        let mut found = history(&graph.thread(&store, &*name)).await;
-        for (_, _, _, state) in found.iter_mut().filter(|entry| entry.3.name == name) {
+        let thread = graph.thread(&store, &*name);
+        assert_eq!(
+            lines(&thread.history().await.unwrap()),
+            wanted_lines,
+            "{name}"
+        );
+        // The state at each point, for some of them; for all of them the state at the end.
+        let mut found = match n % 10 {
+            0 => history(&thread).await,
+            _ => vec![line(&thread.snapshot(None).await.unwrap().unwrap())],
+        };
+        for state in found
+            .iter_mut()
+            .map(|entry| &mut entry.3)
+            .filter(|s| s.name == name)
+        {
             state.name = "t".to_owned();
         }
-        assert_eq!(found, wanted, "{name}");
+        assert_eq!(found, wanted[wanted.len() - found.len()..], "{name}");
     }
     let effects = around.world.effects.lock().unwrap();
     assert_eq!(effects.len() as u64, runs * rounds * 4);
