@@ -135,8 +135,8 @@ impl React {
     /// [`Error::EmptyTask`], [`Error::LongTask`].
     pub async fn start(&self, task: &str, terms: &Terms) -> Result<AgentRun, Error> {
         let task = check_task(task)?;
-        self.begin(Begin::input(fresh(task), task.to_owned()), terms)
-            .await
+        let begin = Begin::input(terms.run, fresh(task), task.to_owned());
+        self.begin(begin, terms).await
     }
 
     /// Goes on with a run that was cut off or cancelled, with what it had finished, used and recorded.
@@ -161,15 +161,15 @@ impl React {
     ) -> Result<AgentRun, Error> {
         let task = task.map(check_task).transpose()?;
         let input = task.map(|task| (fresh(task), task.to_owned()));
-        self.begin(Begin::at(at, input), terms).await
+        self.begin(Begin::at(terms.run, at, input), terms).await
     }
 
     /// The result of a run that is over; nothing if the thread has none of this run that is.
     ///
     /// # Errors
     /// [`Error::Graph`] if the store cannot be read.
-    pub async fn result(&self, run: RunId, terms: &Terms) -> Result<Option<RunResult>, Error> {
-        let thread = self.graph.thread(&self.store, terms.thread.clone());
+    pub async fn result(&self, run: RunId, thread: &str) -> Result<Option<RunResult>, Error> {
+        let thread = self.graph.thread(&self.store, thread.to_owned());
         outcome_of::<React>(&thread, run).await
     }
 

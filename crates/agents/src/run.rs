@@ -70,9 +70,9 @@ pub(crate) struct Begin<U> {
 
 impl<U> Begin<U> {
     /// A new run, with this input.
-    pub(crate) fn input(input: U, task: String) -> Begin<U> {
+    pub(crate) fn input(run: Option<RunId>, input: U, task: String) -> Begin<U> {
         Begin {
-            run: RunId::fresh(),
+            run: run.unwrap_or_else(RunId::fresh),
             input: Some((input, task)),
             at: None,
         }
@@ -88,9 +88,9 @@ impl<U> Begin<U> {
     }
 
     /// A new run on a new branch.
-    pub(crate) fn at(at: CheckpointId, input: Option<(U, String)>) -> Begin<U> {
+    pub(crate) fn at(run: Option<RunId>, at: CheckpointId, input: Option<(U, String)>) -> Begin<U> {
         Begin {
-            run: RunId::fresh(),
+            run: run.unwrap_or_else(RunId::fresh),
             input,
             at: Some(at),
         }
@@ -181,7 +181,10 @@ pub(crate) async fn start<A: Application>(
     };
     let (task, budget, begun) = match (input, before) {
         (Some((input, task)), _) => (task, context.fresh_budget(), thread.run(input)),
-        (None, Some(before)) if !before.finished => {
+        // A run that is over may have ended before its row said so: then the engine says it now.
+        (None, Some(before))
+            if !before.finished || (at.is_none() && before.metadata.run == run) =>
+        {
             let spent = Spent::of(run, A::spent(&before.state), 0);
             let budget = context
                 .budget_so_far(&spent)

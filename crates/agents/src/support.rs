@@ -174,7 +174,8 @@ impl Support {
         if terms.dialect == Dialect::Native {
             return self.react.start(&goal, terms).await;
         }
-        start::<Support>(self.beginning(Begin::input(fresh(&goal), goal)), terms).await
+        let begin = Begin::input(terms.run, fresh(&goal), goal);
+        start::<Support>(self.beginning(begin), terms).await
     }
 
     /// Goes on with a run that was cut off or cancelled, with what it had finished, used and recorded.
@@ -204,7 +205,7 @@ impl Support {
         if terms.dialect == Dialect::Native {
             return self.react.replay(at, goal.as_deref(), terms).await;
         }
-        let begin = Begin::at(at, goal.map(|goal| (fresh(&goal), goal)));
+        let begin = Begin::at(terms.run, at, goal.map(|goal| (fresh(&goal), goal)));
         start::<Support>(self.beginning(begin), terms).await
     }
 
@@ -212,11 +213,16 @@ impl Support {
     ///
     /// # Errors
     /// [`Error::Graph`] if the store cannot be read.
-    pub async fn result(&self, run: RunId, terms: &Terms) -> Result<Option<RunResult>, Error> {
-        match terms.dialect {
-            Dialect::Native => self.react.result(run, terms).await,
+    pub async fn result(
+        &self,
+        run: RunId,
+        thread: &str,
+        dialect: Dialect,
+    ) -> Result<Option<RunResult>, Error> {
+        match dialect {
+            Dialect::Native => self.react.result(run, thread).await,
             Dialect::Strict => {
-                let thread = self.graph.thread(&self.store, terms.thread.clone());
+                let thread = self.graph.thread(&self.store, thread.to_owned());
                 outcome_of::<Support>(&thread, run).await
             }
         }

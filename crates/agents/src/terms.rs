@@ -2,6 +2,7 @@
 
 use crate::Error;
 use paraph_gateway::{Dialect, Limits, LoopRule, Price};
+use paraph_graph::RunId;
 use paraph_models::ChatModel;
 use serde_json::Value;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct Terms {
     pub dialect: Dialect,
     /// The thread's name, 1 to 200 characters.
     pub thread: String,
+    /// The id of a new run, if it was made elsewhere.
+    pub run: Option<RunId>,
     /// Stored with the run, for whoever takes it up again in another process; null leaves what is there.
     pub arguments: Value,
     /// Whether the run tells every message that is sent and received.
@@ -43,6 +46,7 @@ impl Terms {
             loops: LoopRule::default(),
             dialect: Dialect::Strict,
             thread: thread.into(),
+            run: None,
             arguments: Value::Null,
             tell_messages: false,
         }

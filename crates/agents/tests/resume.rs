@@ -132,7 +132,7 @@ async fn gone_on(stores: &Stores, id: RunId, dialect: Dialect) -> RunResult {
             run.result().await
         }
         Err(paraph_agents::Error::NothingLeft(_)) => {
-            match second.result(id, &terms).await.unwrap() {
+            match second.result(id, "t", dialect).await.unwrap() {
                 Some(result) => result,
                 // It was cut off before anything was saved.
                 None => {
@@ -186,13 +186,19 @@ async fn a_run_that_is_over_has_nothing_left_but_its_result() {
     let run = agent.start(&case(42, "Refund?"), &terms).await.unwrap();
     let id = run.run_id();
     let result = run.result().await;
-    let again = agent.resume(id, &terms).await.unwrap_err();
+    let found = agent.result(id, "t", Dialect::Strict).await.unwrap();
+    assert_eq!(found.as_ref(), Some(&result));
+    // Its process may have been killed before it could say that it was over.
+    let again = agent.resume(id, &terms).await.unwrap();
+    assert_eq!(again.result().await, result);
+    let other = RunId::fresh();
+    let found = agent.result(other, "t", Dialect::Strict).await.unwrap();
+    assert_eq!(found, None);
+    let error = agent.resume(other, &terms).await.unwrap_err();
     assert_eq!(
-        again.to_string(),
+        error.to_string(),
         "nothing is left to do on thread `t` there"
     );
-    assert_eq!(agent.result(id, &terms).await.unwrap(), Some(result));
-    assert_eq!(agent.result(RunId::fresh(), &terms).await.unwrap(), None);
 }
 
 #[tokio::test]

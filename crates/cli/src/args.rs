@@ -1,5 +1,9 @@
 //! The command line. What it takes is a contract; see `paraph --help`.
 
+mod stored;
+
+pub(crate) use stored::*;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args as Group, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -47,9 +51,29 @@ pub(crate) struct Args {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run an agent
+    #[command(
+        after_help = "Examples:\n  paraph run support \"May I have my money back?\" --user 7\n  \
+                      paraph run support \"And how much?\" --thread case-7\n  \
+                      paraph run support --thread case-7 --from 01920000-…"
+    )]
     Run(Box<RunArgs>),
     /// List the agents there are
     Agents(ListArgs),
+    /// Look at threads, and fork, copy, export, import, delete or prune them
+    Threads {
+        #[command(subcommand)]
+        command: ThreadsCommand,
+    },
+    /// Look at runs, and resume or cancel them
+    Runs {
+        #[command(subcommand)]
+        command: RunsCommand,
+    },
+    /// Check, measure, back up or migrate the store
+    Store {
+        #[command(subcommand)]
+        command: StoreCommand,
+    },
     /// Draw an agent's graph
     Graph(GraphArgs),
     /// Say what a stop reason means, and what to do about it
@@ -91,15 +115,8 @@ pub(crate) struct RunArgs {
     /// The model: provider:name, `rehearsal` (rule-based, needs no key) or scripted:FILE
     #[arg(long, value_name = "SPEC")]
     pub(crate) model: Option<String>,
-    /// Print the result as JSON
-    #[arg(long, conflicts_with = "events")]
-    pub(crate) json: bool,
-    /// Print every event as a line of JSON
-    #[arg(long)]
-    pub(crate) events: bool,
-    /// Write every event as a line of JSON into FILE as well
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) printing: PrintingArgs,
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
     /// Allow a tool; repeatable
@@ -111,20 +128,15 @@ pub(crate) struct RunArgs {
     /// What counts as a loop: exact, soft, cycle or off
     #[arg(long = "loop", value_name = "RULE")]
     pub(crate) loops: Option<String>,
-    /// The conversation's name, up to 200 characters; without it one is made and printed
+    /// The conversation's name, up to 200 characters: one that is there goes on. Without it one is made
+    /// and printed
     #[arg(long, value_name = "NAME")]
     pub(crate) thread: Option<String>,
-    /// Where runs are kept: `memory:` (files and servers come later)
-    #[arg(long, value_name = "URL")]
-    pub(crate) store: Option<String>,
+    /// Begin at this checkpoint of the thread, on a new branch: with TASK, or else with what was due there
+    #[arg(long, value_name = "CHECKPOINT", requires = "thread")]
+    pub(crate) from: Option<String>,
     #[command(flatten)]
-    pub(crate) sources: SourceArgs,
-    /// Show no trace
-    #[arg(long, short, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// Show the messages that go to the model and come from it
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
+    pub(crate) store: StoreArgs,
     /// The customer's number
     #[arg(
         long,
@@ -133,6 +145,26 @@ pub(crate) struct RunArgs {
         help_heading = "Options of support"
     )]
     pub(crate) user: u64,
+}
+
+/// What of a run is shown where.
+#[derive(Group, Debug)]
+pub(crate) struct PrintingArgs {
+    /// Print the result as JSON
+    #[arg(long, conflicts_with = "events")]
+    pub(crate) json: bool,
+    /// Print every event as a line of JSON
+    #[arg(long)]
+    pub(crate) events: bool,
+    /// Write every event as a line of JSON into FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Show no trace
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Show the messages that go to the model and come from it
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 }
 
 /// What a run may use.

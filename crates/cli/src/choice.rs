@@ -19,6 +19,8 @@ use std::time::Duration;
 pub(crate) struct Choice {
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) price: Option<Price>,
+    /// What makes the same model again.
+    pub(crate) spec: ModelSpec,
     /// Why it is this one, if nobody asked for it.
     pub(crate) note: Option<String>,
 }
@@ -27,6 +29,18 @@ pub(crate) struct Choice {
 /// rehearsal.
 pub(crate) fn choose(config: &Config, agent: &AgentInfo) -> Result<Choice, Failure> {
     let (spec, note) = spec(config, agent)?;
+    Ok(Choice {
+        note,
+        ..chosen(config, agent, spec)?
+    })
+}
+
+/// The model of this spec.
+pub(crate) fn chosen(
+    config: &Config,
+    agent: &AgentInfo,
+    spec: ModelSpec,
+) -> Result<Choice, Failure> {
     let model: Arc<dyn ChatModel> = match &spec {
         ModelSpec::Rehearsal => Arc::new(Rehearsal),
         spec => {
@@ -42,7 +56,17 @@ pub(crate) fn choose(config: &Config, agent: &AgentInfo) -> Result<Choice, Failu
         }),
         _ => config.price(model.name()),
     };
-    Ok(Choice { model, price, note })
+    // Under its whole name, whatever the defaults are when it is made again.
+    let spec = match &spec {
+        ModelSpec::Provider { .. } => model.name().parse().unwrap_or(spec),
+        _ => spec,
+    };
+    Ok(Choice {
+        model,
+        price,
+        spec,
+        note: None,
+    })
 }
 
 /// The model of a spec.

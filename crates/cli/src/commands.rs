@@ -5,19 +5,36 @@ mod completions;
 mod config_show;
 mod doctor;
 mod explain;
+mod follow;
 mod graph;
 mod run;
+mod runs;
+mod store;
+mod threads;
 
-use crate::args::{Args, Command, ConfigCommand};
+use crate::args::{Args, Command, ConfigCommand, StoreArgs};
+use crate::config::Config;
 use crate::failure::Failure;
+use crate::logging::Log;
+use crate::started::Started;
+use crate::stores::Kept;
 use crate::suggest::hint;
-use paraph_agents::{AgentInfo, builtin};
+use crate::terminal::Screen;
+use paraph_agents::{AgentInfo, Support, builtin};
+use paraph_gateway::Dialect;
+use paraph_graph::{RunQuery, ThreadRow};
+
+/// The longest name of a thread, in characters.
+const LONGEST_THREAD: usize = 200;
 
 /// Runs a command; gives the exit code.
 pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
     match args.command {
         Command::Run(args) => run::run(&args),
         Command::Agents(args) => agents::list(&args),
+        Command::Threads { command } => threads::run(&command),
+        Command::Runs { command } => runs::run(&command),
+        Command::Store { command } => store::run(&command),
         Command::Graph(args) => graph::draw(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Doctor(args) => doctor::examine(&args),
@@ -65,4 +82,70 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Broken(format!("no runtime: {error}")))
+}
+
+/// The log of the libraries, as the settings want it.
+fn start_log(config: &Config) -> Result<(), Failure> {
+    let log = config.parse::<Log>("log")?;
+    let log = log.map_or_else(|| "off".parse().map_err(Failure::Broken), Ok)?;
+    log.start(Screen::of_stderr(&config.environment).colour)
+}
+
+/// Opens the store of the settings for a command.
+fn on_store(
+    args: &StoreArgs,
+    work: impl AsyncFnOnce(Kept, Config) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
+    let flags = vec![("store", "--store", args.store.as_deref())];
+    let config = Config::load(&args.sources, flags)?;
+    start_log(&config)?;
+    runtime()?.block_on(async {
+        let kept = Kept::open(&config).await?;
+        work(kept, config).await
+    })
+}
+
+fn check_thread_name(flag: &str, name: &str) -> Result<(), Failure> {
+    match name.chars().count() {
+        1..=LONGEST_THREAD => Ok(()),
+        count => Err(Failure::Usage(format!(
+            "{flag}: a name has 1 to {LONGEST_THREAD} characters, not {count}"
+        ))),
+    }
+}
+
+/// Why a run does not begin.
+fn not_started(error: paraph_agents::Error) -> Failure {
+    match error {
+        paraph_agents::Error::Stopped(stop) => Failure::Broken(stop.to_string()),
+        paraph_agents::Error::Graph(error) => error.into(),
+        error => Failure::usage(error),
+    }
+}
+
+/// The agent of a run that was started before.
+fn support_for(kept: &Kept, started: &Started) -> Result<Support, Failure> {
+    agent(&started.agent)?;
+    Support::on(&kept.stores(), &started.allow, &started.deny).map_err(Failure::usage)
+}
+
+/// The agent of a thread, and how its model speaks there.
+async fn support_of(kept: &Kept, row: &ThreadRow) -> Result<(Support, Dialect), Failure> {
+    let newest = RunQuery {
+        thread: Some(row.name.clone()),
+        limit: Some(1),
+        ..RunQuery::default()
+    };
+    let graph = row.graph.as_deref().unwrap_or_default();
+    if !builtin().iter().any(|agent| agent.name == graph) {
+        return Err(Failure::Usage(format!(
+            "the thread `{}` is of the graph `{graph}`, which is none of this program's: fork it where that              graph runs",
+            row.name
+        )));
+    }
+    let rows = kept.threads.runs(&newest).await?;
+    let started = rows.first().and_then(|row| Started::of(row).ok());
+    let dialect = started.map_or(Dialect::Strict, |started| started.dialect);
+    let support = Support::on(&kept.stores(), &[], &[]).map_err(Failure::usage)?;
+    Ok((support, dialect))
 }

@@ -24,6 +24,9 @@ use std::str::FromStr;
 /// The name of the configuration file.
 pub(crate) const FILE_NAME: &str = "paraph.toml";
 
+/// The file of the store that nobody named, in the directory for data.
+const STORE_FILE: &str = "paraph.db";
+
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -118,12 +121,37 @@ impl Config {
             }
         }
         let found = self.files.iter().find_map(|file| file.value(&setting.key));
-        Ok(found.or_else(|| {
-            Some(Found {
-                text: setting.default.clone()?,
-                source: Source::Default,
-            })
+        if found.is_some() {
+            return Ok(found);
+        }
+        let default = match setting.key.as_str() {
+            "store" => self.default_store()?,
+            _ => setting.default.clone(),
+        };
+        Ok(default.map(|text| Found {
+            text,
+            source: Source::Default,
         }))
+    }
+
+    /// The directory for data: the one that is named, or the platform's.
+    pub(crate) fn data_dir(&self) -> Result<Option<PathBuf>, Failure> {
+        let named = self.get("data_dir")?.map(|found| PathBuf::from(found.text));
+        Ok(named.or_else(|| self.environment.data_dir()))
+    }
+
+    fn default_store(&self) -> Result<Option<String>, Failure> {
+        let dir = self.data_dir()?;
+        Ok(dir.map(|dir| format!("sqlite://{}", dir.join(STORE_FILE).display())))
+    }
+
+    /// The store's address.
+    pub(crate) fn store(&self) -> Result<Found, Failure> {
+        self.get("store")?.ok_or_else(|| {
+            Failure::usage(
+                "this platform names no directory for data: set PARAPH_DATA_DIR, or use --store",
+            )
+        })
     }
 
     /// A setting's value by its key.

@@ -58,6 +58,20 @@ impl From<std::io::Error> for Failure {
     }
 }
 
+impl From<paraph_graph::Error> for Failure {
+    /// Whoever asks for what is not there made a mistake; the rest is the store's, or somebody else's run.
+    fn from(error: paraph_graph::Error) -> Failure {
+        use paraph_graph::Error as Engine;
+        match error {
+            Engine::UnknownThread(_)
+            | Engine::UnknownRun(_)
+            | Engine::UnknownCheckpoint { .. }
+            | Engine::BadThread(_) => Failure::Usage(error.to_string()),
+            error => Failure::Broken(error.to_string()),
+        }
+    }
+}
+
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Failure {
         Failure::Broken(format!("a result cannot be written as JSON: {error}"))

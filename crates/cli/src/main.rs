@@ -6,6 +6,9 @@
 //! # Layout
 //! - `args`: the command line. `commands`: one file for each command.
 //! - `config`: settings with their sources: flags, environment, `.env`, `paraph.toml`, defaults.
+//! - `stores`: the store that the settings name. `started`: with what a run was started, as it is stored
+//!   with the run. `pieces`: a state from what is stored of it. `portable`: a thread as one JSON document.
+//! - `cells`: what listings show in a cell.
 //! - `choice`: which model runs, and what it costs.
 //! - `output`, `terminal`, `trace`, `lines`: standard output, what a terminal can show, the live trace
 //!   on standard error, and events as JSON lines.
@@ -14,6 +17,7 @@
 //! - `failure`: what ends the program, with its exit code. `suggest`: "did you mean".
 
 mod args;
+mod cells;
 mod choice;
 mod commands;
 mod config;
@@ -22,7 +26,11 @@ mod lines;
 mod logging;
 mod output;
 mod patience;
+mod pieces;
+mod portable;
 mod signals;
+mod started;
+mod stores;
 mod suggest;
 mod terminal;
 mod trace;

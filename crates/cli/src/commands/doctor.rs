@@ -5,11 +5,13 @@ use crate::choice::{made, model_settings, spec};
 use crate::config::{Config, Environment, FILE_NAME};
 use crate::failure::{FINISHED, Failure, USAGE};
 use crate::output::{print, print_json, table};
+use crate::stores::Kept;
 use crate::terminal::{Screen, printable};
 use paraph_agents::{AgentInfo, builtin};
+use paraph_graph::ThreadQuery;
 use paraph_models::{ChatModel, ChatRequest, Message, ModelSpec, providers};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -107,6 +109,7 @@ fn with_config(config: &Config, args: &DoctorArgs) -> Vec<Check> {
         checks.extend(models(config, &agent, args.online));
     }
     checks.push(Check::of("data directory", data_dir(config)));
+    checks.push(store(config));
     checks
 }
 
@@ -220,10 +223,7 @@ fn one_word(model: &Arc<dyn ChatModel>) -> Result<String, Failure> {
 
 /// Whether the data directory, or the place where it would be made, can be written to.
 fn data_dir(config: &Config) -> Result<String, Failure> {
-    let named = config
-        .get("data_dir")?
-        .map(|found| PathBuf::from(found.text));
-    let Some(dir) = named.or_else(|| config.environment.data_dir()) else {
+    let Some(dir) = config.data_dir()? else {
         return Err(Failure::usage(
             "this platform names none: set PARAPH_DATA_DIR",
         ));
@@ -235,7 +235,37 @@ fn data_dir(config: &Config) -> Result<String, Failure> {
         )));
     };
     let can = can_write(there).map_err(|error| Failure::Usage(format!("{shown}: {error}")));
-    can.map(|()| format!("{shown} can be written to (nothing is kept there yet)"))
+    can.map(|()| format!("{shown} can be written to"))
+}
+
+/// Whether the store can be opened. One that is not there yet is not made for this.
+fn store(config: &Config) -> Check {
+    const CHECK: &str = "store";
+    let found = match config.store().and_then(|found| {
+        crate::stores::key(config)?;
+        Ok(found)
+    }) {
+        Ok(found) => found,
+        Err(failure) => return Check::of(CHECK, Err(failure)),
+    };
+    let shown = crate::stores::shown(&found.text);
+    if crate::stores::file_of(&found.text).is_some_and(|file| !file.exists()) {
+        let detail = format!("{shown} is not there yet; the first run makes it");
+        return Check::new(CHECK, Verdict::Note, detail);
+    }
+    let opened = super::runtime().and_then(|runtime| {
+        runtime.block_on(async {
+            let kept = Kept::open(config).await?;
+            let one = ThreadQuery {
+                limit: Some(1),
+                ..ThreadQuery::default()
+            };
+            kept.threads.threads(&one).await?;
+            kept.warn_of_short_disk();
+            Ok(format!("{shown} can be read, by {}", found.source))
+        })
+    });
+    Check::of(CHECK, opened)
 }
 
 fn can_write(dir: &Path) -> std::io::Result<()> {

@@ -165,7 +165,7 @@ impl Reader<'_> {
     }
 
     fn unknown(&self, key: &str, at: Range<usize>) -> Failure {
-        let tables = ["providers", PRICES];
+        let tables = ["providers", "retention", PRICES];
         let known = self.known.keys().map(String::as_str).chain(tables);
         self.wrong(at, &format!("unknown key `{key}`{}", hint(key, known)))
     }

@@ -51,9 +51,10 @@ pub(crate) fn settings() -> Vec<Setting> {
     let timeout = RetryPolicy::default().timeout.as_secs().to_string();
     let mut all = vec![
         Setting::new("model", &["PARAPH_MODEL"]),
-        Setting::new("store", &["PARAPH_STORE"])
-            .kind(Kind::Address)
-            .default("memory:"),
+        Setting::new("store", &["PARAPH_STORE"]).kind(Kind::Address),
+        Setting::new("encryption_key", &["PARAPH_ENCRYPTION_KEY"]).kind(Kind::Secret),
+        Setting::new("retention.keep_last", &[]),
+        Setting::new("retention.older_than", &[]),
         Setting::new("loop", &["PARAPH_LOOP"]).default("exact"),
         Setting::new("max_steps", &["PARAPH_MAX_STEPS"]),
         Setting::new("max_tool_calls", &["PARAPH_MAX_TOOL_CALLS"]),

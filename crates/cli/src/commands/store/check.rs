@@ -1,0 +1,223 @@
+//! `paraph store check`: reads everything there is, and so verifies every sum and every reference.
+//!
+//! Through the same traits as everybody else: what can be read here can be read by a run. One damaged row
+//! does not hide the others.
+
+use crate::args::StoreJsonArgs;
+use crate::cells::count;
+use crate::failure::{BROKEN, FINISHED, Failure};
+use crate::output::{print, print_json};
+use crate::pieces;
+use crate::portable::pages;
+use crate::stores::Kept;
+use crate::terminal::printable;
+use paraph_graph::{
+    Entry, HistoryQuery, Loaded, LogQuery, RunQuery, Scope, ThreadQuery, ThreadRow,
+};
+use paraph_store::Sqlite;
+use serde::Serialize;
+
+/// How many checkpoints are read at once.
+const CHECKPOINTS: usize = 32;
+/// How many rows are listed at once.
+const ROWS: usize = 500;
+
+#[derive(Default, Serialize)]
+struct Found {
+    store: String,
+    ok: bool,
+    threads: u64,
+    runs: u64,
+    checkpoints: u64,
+    events: u64,
+    /// Each names thread, checkpoint, channel and row, as far as it has them.
+    problems: Vec<String>,
+}
+
+pub(super) async fn check(kept: &Kept, args: &StoreJsonArgs) -> Result<u8, Failure> {
+    let mut found = Found {
+        store: kept.shown.clone(),
+        ..Found::default()
+    };
+    if let Some(file) = &kept.file {
+        match Sqlite::complaints(file).await {
+            Ok(complaints) => found.problems.extend(complaints),
+            Err(error) => found.problems.push(error.to_string()),
+        }
+    }
+    threads(kept, &mut found).await;
+    runs(kept, &mut found).await;
+    found.ok = found.problems.is_empty();
+    match args.json {
+        true => print_json(&found)?,
+        false => print(&printable(&in_words(&found)))?,
+    }
+    Ok(if found.ok { FINISHED } else { BROKEN })
+}
+
+impl Found {
+    fn problem(&mut self, problem: impl ToString) {
+        let problem = problem.to_string();
+        // A page and one of its rows may have the same to say.
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+}
+
+async fn threads(kept: &Kept, found: &mut Found) {
+    let mut query = ThreadQuery {
+        limit: Some(ROWS),
+        ..ThreadQuery::default()
+    };
+    let mut rows = Vec::new();
+    loop {
+        match kept.threads.threads(&query).await {
+            Ok(page) => {
+                let last = page.len() < ROWS;
+                query.offset += page.len();
+                rows.extend(page);
+                if last {
+                    break;
+                }
+            }
+            Err(error) => {
+                found.problem(error);
+                break;
+            }
+        }
+    }
+    for row in rows {
+        found.threads += 1;
+        thread(kept, &row, found).await;
+    }
+}
+
+async fn thread(kept: &Kept, row: &ThreadRow, found: &mut Found) {
+    // A list may leave out what a single row has.
+    if let Err(error) = kept.threads.thread(&row.name).await {
+        found.problem(error);
+    }
+    let namespaces = match kept.threads.namespaces(&row.name).await {
+        Ok(namespaces) => namespaces,
+        Err(error) => return found.problem(error),
+    };
+    for namespace in namespaces {
+        let scope = Scope {
+            thread: row.name.as_str().into(),
+            namespace: namespace.as_str().into(),
+        };
+        self::scope(kept, &scope, found).await;
+    }
+    events(kept, row, found).await;
+}
+
+async fn scope(kept: &Kept, scope: &Scope, found: &mut Found) {
+    let mut entries = match kept.threads.history(scope, &HistoryQuery::default()).await {
+        Ok(entries) => entries,
+        Err(error) => return found.problem(error),
+    };
+    entries.reverse();
+    found.checkpoints += entries.len() as u64;
+    for (page, entries) in pages(&entries, CHECKPOINTS)
+        .iter()
+        .zip(entries.chunks(CHECKPOINTS))
+    {
+        match kept.threads.views(scope, page).await {
+            Ok(views) if views.len() == entries.len() => {
+                views.iter().for_each(|view| whole(scope, view, found));
+            }
+            // Which ones it is, each says for itself.
+            Ok(_) | Err(_) => singly(kept, scope, entries, found).await,
+        }
+    }
+}
+
+async fn singly(kept: &Kept, scope: &Scope, entries: &[Entry], found: &mut Found) {
+    for entry in entries {
+        match kept.threads.load(scope, Some(entry.id)).await {
+            Ok(Some(loaded)) => whole(scope, &loaded, found),
+            Ok(None) => found.problem(format!(
+                "checkpoint {} of thread `{scope}` is gone",
+                entry.id
+            )),
+            Err(error) => found.problem(error),
+        }
+    }
+}
+
+/// Whether the pieces of a checkpoint make up a state.
+fn whole(scope: &Scope, loaded: &Loaded, found: &mut Found) {
+    let broken = |what: String| format!("checkpoint {} of thread `{scope}`: {what}", loaded.id);
+    for (channel, pieces) in &loaded.channels {
+        if let Err(why) = pieces::value(pieces) {
+            found.problem(broken(format!("channel `{channel}`: {why}")));
+        }
+    }
+    if let Err(why) = pieces::raw(&loaded.machine) {
+        found.problem(broken(format!("the step machine: {why}")));
+    }
+}
+
+async fn events(kept: &Kept, row: &ThreadRow, found: &mut Found) {
+    let mut query = LogQuery::default();
+    loop {
+        match kept.threads.events(&row.name, &query).await {
+            Ok(page) => {
+                let Some(last) = page.last() else { return };
+                query.after = last.seq;
+                found.events += page.len() as u64;
+                for entry in &page {
+                    if let Err(why) = pieces::raw(entry.json.as_bytes()) {
+                        found.problem(format!(
+                            "event {} of thread `{}`: {why}",
+                            entry.seq, row.name
+                        ));
+                    }
+                }
+            }
+            Err(error) => return found.problem(error),
+        }
+    }
+}
+
+async fn runs(kept: &Kept, found: &mut Found) {
+    let mut query = RunQuery {
+        limit: Some(ROWS),
+        ..RunQuery::default()
+    };
+    loop {
+        match kept.threads.runs(&query).await {
+            Ok(page) => {
+                found.runs += page.len() as u64;
+                query.offset += page.len();
+                if page.len() < ROWS {
+                    return;
+                }
+            }
+            Err(error) => return found.problem(error),
+        }
+    }
+}
+
+fn in_words(found: &Found) -> String {
+    let read = format!(
+        "{}, {}, {} and {} were read",
+        count(found.threads, "thread"),
+        count(found.runs, "run"),
+        count(found.checkpoints, "checkpoint"),
+        count(found.events, "event"),
+    );
+    if found.ok {
+        return format!("ok: {}: {read}, and are in order", found.store);
+    }
+    let mut text = format!(
+        "DAMAGED: {}: {read}; {}\n",
+        found.store,
+        count(found.problems.len() as u64, "problem")
+    );
+    for problem in &found.problems {
+        text.push_str(&format!("  {problem}\n"));
+    }
+    text
+}

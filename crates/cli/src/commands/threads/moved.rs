@@ -1,0 +1,107 @@
+//! `paraph threads export` and `import`: a thread as a file, from one store into any other.
+
+use super::row;
+use crate::args::{ExportArgs, ImportArgs};
+use crate::cells::count;
+use crate::failure::{FINISHED, Failure};
+use crate::output::{note, print, print_json};
+use crate::patience::{patiently, too_slow};
+use crate::portable;
+use crate::stores::Kept;
+use crate::terminal::printable;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The largest document that is read, in bytes.
+const LARGEST: u64 = 4 << 30;
+
+pub(super) async fn export(kept: &Kept, args: &ExportArgs) -> Result<u8, Failure> {
+    let row = row(kept, &args.name).await?;
+    let Some(path) = &args.output else {
+        let out = std::io::BufWriter::new(std::io::stdout());
+        let mut out = portable::Out::new(out, "standard output");
+        portable::export(&*kept.threads, &row, &mut out).await?;
+        return Ok(FINISHED);
+    };
+    let shown = path.display().to_string();
+    // Beside its place first: a file of that name is a whole document, or is not touched.
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".part");
+    let partial = std::path::PathBuf::from(partial);
+    let broken = |error: std::io::Error| Failure::Broken(format!("{shown}: {error}"));
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(&partial).map_err(broken)?;
+    let written = async {
+        let mut out = portable::Out::new(std::io::BufWriter::new(&file), shown.clone());
+        portable::export(&*kept.threads, &row, &mut out).await?;
+        drop(out);
+        file.sync_all().map_err(broken)?;
+        std::fs::rename(&partial, path).map_err(broken)
+    }
+    .await;
+    if written.is_err() {
+        let _ = std::fs::remove_file(&partial);
+    }
+    written?;
+    note(&format!("exported `{}` to {shown}", printable(&row.name)));
+    Ok(FINISHED)
+}
+
+pub(super) async fn import(kept: &Kept, args: &ImportArgs) -> Result<u8, Failure> {
+    if let Some(to) = &args.to {
+        crate::commands::check_thread_name("--as", to)?;
+    }
+    let text = document(&args.file)?;
+    let imported = portable::import(&*kept.threads, &text, args.to.as_deref()).await?;
+    if imported.begins_anew {
+        note(&format!(
+            "warning: something was due on the thread; under the new name `{}` it begins anew, without \
+             the answers and results it had",
+            printable(&imported.name)
+        ));
+    }
+    if args.json {
+        print_json(&imported)?;
+        return Ok(FINISHED);
+    }
+    let left = match imported.runs_left {
+        0 => String::new(),
+        left => format!(" ({} were there already)", count(left as u64, "other run")),
+    };
+    print(&format!(
+        "imported `{}`: {}, {}{left}, {}",
+        printable(&imported.name),
+        count(imported.checkpoints as u64, "checkpoint"),
+        count(imported.runs as u64, "run"),
+        count(imported.events as u64, "event"),
+    ))?;
+    Ok(FINISHED)
+}
+
+fn document(path: &Path) -> Result<Vec<u8>, Failure> {
+    let (shown, read) = match path == Path::new("-") {
+        true => ("standard input".to_owned(), read(std::io::stdin().lock())),
+        false => {
+            let named = path.to_owned();
+            let open = move || read(std::fs::File::open(named)?);
+            let text = patiently(path, open);
+            let text = text.unwrap_or_else(|| Err(std::io::Error::other(too_slow())));
+            (path.display().to_string(), text)
+        }
+    };
+    let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{shown}: {why}"));
+    let text = read.map_err(|error| wrong(&error))?;
+    match text.len() as u64 > LARGEST {
+        true => Err(wrong(&format_args!("larger than {LARGEST} bytes"))),
+        false => Ok(text),
+    }
+}
+
+fn read(from: impl std::io::Read) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    from.take(LARGEST + 1).read_to_end(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,193 @@
+//! The store that the settings name, opened: threads, runs and the gateway's records in one database.
+//!
+//! The only place that names concrete stores. Nothing here shows a password or a key.
+
+use crate::config::{Config, Found};
+use crate::failure::Failure;
+use crate::output::note;
+use crate::terminal::printable;
+use paraph_agents::Stores;
+use paraph_gateway::{Redaction, Redactor};
+use paraph_graph::Threads;
+use paraph_store::{Error, Opened, Options};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Below this share of the disk, or below this many bytes, we say that it gets short.
+const SHORT_SHARE: u64 = 20;
+const SHORT_BYTES: u64 = 1 << 30;
+
+/// An opened store.
+pub(crate) struct Kept {
+    pub(crate) threads: Arc<dyn Threads>,
+    pub(crate) opened: Opened,
+    /// Where it is, as people may see it.
+    pub(crate) shown: String,
+    /// The flag that has to be repeated to come here again, if one does.
+    pub(crate) flag: Option<String>,
+    /// The file, if it is one.
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl Kept {
+    /// Opens the store of the settings, and makes it if it is not there.
+    pub(crate) async fn open(config: &Config) -> Result<Kept, Failure> {
+        let found = config.store()?;
+        let shown = shown(&found.text);
+        let file = file_of(&found.text);
+        if let (Some(file), crate::config::Source::Default) = (&file, &found.source) {
+            make_data_dir(file)?;
+        }
+        let options = Options {
+            key: key(config)?,
+            ..Options::default()
+        };
+        let opened = paraph_store::open(&found.text, options)
+            .await
+            .map_err(|error| not_opened(config, &found, &error))?;
+        Ok(Kept {
+            threads: opened.threads.clone(),
+            opened,
+            flag: flag(&found, &shown),
+            shown,
+            file,
+        })
+    }
+
+    /// As agents take it.
+    pub(crate) fn stores(&self) -> Stores {
+        Stores {
+            threads: self.threads.clone(),
+            records: self.opened.gateway.clone(),
+        }
+    }
+
+    /// Whether anything is left when the program has ended.
+    pub(crate) fn lasts(&self) -> bool {
+        self.shown != "memory:"
+    }
+
+    /// Says so if the disk gets short.
+    pub(crate) fn warn_of_short_disk(&self) {
+        if let Some(free) = self.file.as_deref().and_then(short_disk) {
+            note(&format!(
+                "warning: only {} are left on the disk of {}; `paraph threads prune` and `paraph store stats` help",
+                crate::cells::bytes(free),
+                printable(&self.shown)
+            ));
+        }
+    }
+}
+
+/// The bytes that are left on the disk of this file, if those are few.
+fn short_disk(file: &Path) -> Option<u64> {
+    let (free, total) = disk_of(file)?;
+    let few = free < SHORT_BYTES || free < total / SHORT_SHARE;
+    few.then_some(free)
+}
+
+/// What is left on the disk of this file, and how large it is; nothing if the system does not say.
+pub(crate) fn disk_of(file: &Path) -> Option<(u64, u64)> {
+    let dir = file.ancestors().skip(1).find(|dir| dir.is_dir());
+    let dir = dir.unwrap_or(Path::new("."));
+    Some((fs4::available_space(dir).ok()?, fs4::total_space(dir).ok()?))
+}
+
+/// The key of the settings, if there is one. No mistake repeats any of it.
+pub(crate) fn key(config: &Config) -> Result<Option<paraph_store::Seal>, Failure> {
+    let Some(found) = config.get("encryption_key")? else {
+        return Ok(None);
+    };
+    let key = found.text.parse();
+    key.map(Some)
+        .map_err(|error: paraph_store::BadKey| found.wrong("encryption_key", error))
+}
+
+fn not_opened(config: &Config, found: &Found, error: &Error) -> Failure {
+    match error {
+        Error::Url { .. } => found.wrong("store", error),
+        Error::Key(_) => match config.get("encryption_key") {
+            Ok(Some(key)) => key.wrong(
+                "encryption_key",
+                format!("{error} ({})", shown(&found.text)),
+            ),
+            _ => Failure::Usage(format!("{error} ({})", shown(&found.text))),
+        },
+        _ => Failure::Broken(error.to_string()),
+    }
+}
+
+/// An address without a password in it.
+pub(crate) fn shown(url: &str) -> String {
+    Redactor::new(&Redaction::default()).text(url)
+}
+
+/// The file of a store in one.
+pub(crate) fn file_of(url: &str) -> Option<PathBuf> {
+    let path = url.strip_prefix("sqlite:")?;
+    Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
+}
+
+/// What a later command needs to find the same store. What variables and files say, it finds by itself.
+fn flag(found: &Found, shown: &str) -> Option<String> {
+    let named = matches!(found.source, crate::config::Source::Flag(_));
+    named.then(|| format!(" --store {}", quoted(shown)))
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// The folder of the default store, for its owner only.
+fn make_data_dir(file: &Path) -> Result<(), Failure> {
+    let Some(dir) = file.parent().filter(|dir| !dir.exists()) else {
+        return Ok(());
+    };
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(dir)
+        .map_err(|error| Failure::Broken(format!("{}: {error}", dir.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_passwords() {
+        let table = [
+            ("sqlite:///a b/c.db", "sqlite:///a b/c.db"),
+            ("memory:", "memory:"),
+        ];
+        for (url, expected) in table {
+            assert_eq!(shown(url), expected);
+        }
+        for url in [
+            "postgres://me:hunter2@db/x",
+            "postgres://db/x?user=me&password=hunter2",
+        ] {
+            assert!(!shown(url).contains("hunter2"), "{}", shown(url));
+        }
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_part_them() {
+        let table = [
+            ("case-7", "case-7"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ];
+        for (word, expected) in table {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}
