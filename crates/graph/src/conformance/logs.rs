@@ -244,7 +244,7 @@ pub(super) async fn log_trimmed(t: Stage) -> Checked {
 pub(super) async fn log_texts(t: Stage) -> Checked {
     let run = RunId::fresh();
     let strange = "Ünï\u{0}cödé 漢字 🦀 '\"\\; -- \u{7f}\u{feff}\r\n\t";
-    let long = format!("{strange}{}", "z\u{0}".repeat(1 << 20));
+    let long = format!("{strange}{}", "z\u{0}".repeat(1 << 16));
     let mut put = t.put(None, None);
     put.deltas = vec![scene::delta(strange, PatchKind::Whole, &json!(long))];
     put.events = vec![

@@ -64,8 +64,8 @@ fn ids(views: &[View]) -> Vec<CheckpointId> {
 }
 
 pub(super) async fn pruned_last(t: Stage) -> Checked {
-    let line = t.line((RunId::fresh(), 60), None, mixed).await?;
-    for (keep, left) in [(99, 60), (40, 40), (39, 39), (7, 7), (1, 1), (0, 1)] {
+    let line = t.line((RunId::fresh(), 40), None, mixed).await?;
+    for (keep, left) in [(99, 40), (33, 33), (7, 7), (1, 1), (0, 1)] {
         let before = t.reads().await?;
         let pruned = t.prune(Keep::Last(keep)).await?;
         let removed = (before.len() - left) as u64;
@@ -370,7 +370,7 @@ pub(super) async fn pruned_never(mut t: Stage) -> Checked {
 pub(super) async fn pruned_often(t: Stage) -> Checked {
     let other = t.on_thread(&format!("{} 2", t.name()));
     let mut heads = [None, None];
-    for run in 0..12 {
+    for run in 0..8 {
         for (at, stage) in [&t, &other].into_iter().enumerate() {
             let fill = |i, put: &mut Put| mixed(run * 5 + i, put);
             let line = stage.line((RunId::fresh(), 5), heads[at], fill);

@@ -80,6 +80,8 @@ pub(super) async fn copied(mut t: Stage) -> Checked {
     let copy = t.on_thread(&format!("{} copy", t.name()));
     t.threads.copy(t.name(), copy.name()).await.map_err(text)?;
     same("the copy", &reads(&copy).await?, &original)?;
+    let spaces = t.threads.namespaces(copy.name()).await.map_err(text)?;
+    same("its namespaces", spaces, SPACES.map(str::to_owned).into())?;
     let copied = copy.row().await?;
     same("its name", copied.name.as_str(), copy.name())?;
     same(
@@ -233,6 +235,11 @@ pub(super) async fn deleted(mut t: Stage) -> Checked {
     same(
         "sizes",
         t.threads.stats(Some(t.name())).await.map_err(text)?,
+        vec![],
+    )?;
+    same(
+        "namespaces",
+        t.threads.namespaces(t.name()).await.map_err(text)?,
         vec![],
     )?;
     for namespace in SPACES {
@@ -429,7 +436,7 @@ pub(super) async fn strange(t: Stage) -> Checked {
     let lease = t.begin(run).await?;
     let long = "x\u{0}é🦀".repeat(10 << 20 >> 3);
     let sub = t.within(strange);
-    for t in [&t, &sub] {
+    for (t, is_long) in [(&t, true), (&sub, false)] {
         t.line((run, 3), None, |i, put| {
             put.metadata.user.insert(strange.into(), json!(strange));
             put.deltas = vec![scene::delta(
@@ -437,7 +444,7 @@ pub(super) async fn strange(t: Stage) -> Checked {
                 PatchKind::Append,
                 &json!([i, strange]),
             )];
-            if i == 1 {
+            if is_long && i == 2 {
                 put.deltas
                     .push(scene::delta("long", PatchKind::Whole, &json!(long)));
             }

@@ -6,7 +6,7 @@ use crate::{
     checkpoint::Scope,
     clock::{Clock, SystemClock},
     control::CancelReason,
-    ids::RunId,
+    ids::{CheckpointId, RunId},
     session::lock,
     threads::{
         Keep, NewRun, Pruned, RunQuery, RunRow, RunStatus, ThreadQuery, ThreadRow, ThreadStats,
@@ -17,7 +17,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -149,20 +149,26 @@ impl Inner {
             });
         }
         let head = kept.scopes.get("").and_then(|line| line.head);
-        let mut gone = Vec::new();
-        for line in kept.scopes.values_mut() {
+        let mut stays = HashSet::new();
+        for line in kept.scopes.values() {
             let from = match keep {
                 Keep::Last(n) => line.checkpoints.keys().nth_back(n.max(1) - 1).copied(),
                 Keep::Since(_) | Keep::UpTo(_) => None,
             };
-            let newest = line.head;
-            gone.append(&mut line.retain(|kept| match keep {
+            let all = line.checkpoints.values();
+            let wanted = all.filter(|kept| match keep {
                 Keep::Last(_) => from.is_none_or(|from| kept.entry.id >= from),
                 Keep::Since(ms) => {
-                    kept.entry.metadata.created_ms >= ms || newest == Some(kept.entry.id)
+                    kept.entry.metadata.created_ms >= ms || line.head == Some(kept.entry.id)
                 }
                 Keep::UpTo(at) => kept.entry.id <= at,
-            }));
+            });
+            stays.extend(wanted.map(|kept| kept.entry.id));
+        }
+        kept.follow(&mut stays);
+        let mut gone = Vec::new();
+        for line in kept.scopes.values_mut() {
+            gone.append(&mut line.retain(|kept| stays.contains(&kept.entry.id)));
         }
         let pruned = kept.forget(&gone);
         if kept.scopes.get("").and_then(|line| line.head) != head {
@@ -210,6 +216,27 @@ impl Inner {
 }
 
 impl Kept {
+    /// Adds the checkpoints of subgraphs that are named by the machines of those that stay: there a
+    /// persistent subgraph stands.
+    fn follow(&self, stays: &mut HashSet<CheckpointId>) {
+        let lines = self.scopes.values().flat_map(|line| &line.checkpoints);
+        let all: HashMap<_, _> = lines.map(|(id, kept)| (*id, kept)).collect();
+        let mut unread: Vec<CheckpointId> = stays.iter().copied().collect();
+        while let Some(kept) = unread.pop().and_then(|id| all.get(&id)) {
+            let texts = kept.machine.split(|byte| *byte == b'"');
+            for text in texts.filter(|text| text.len() == 36) {
+                let id = std::str::from_utf8(text)
+                    .ok()
+                    .and_then(|text| text.parse().ok());
+                if let Some(id) = id.filter(|id| all.contains_key(id))
+                    && stays.insert(id)
+                {
+                    unread.push(id);
+                }
+            }
+        }
+    }
+
     /// Drops what belongs to checkpoints that are gone: empty scopes, and the events of runs of which
     /// nothing is left.
     fn forget(&mut self, gone: &[Checkpoint]) -> Pruned {
