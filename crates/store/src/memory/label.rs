@@ -77,7 +77,7 @@ mod tests {
         #[test]
         fn a_namespace_comes_back(namespace in namespace()) {
             let text = join(&namespace);
-            prop_assert!(!text.contains(['\0', '\u{1}']));
+            prop_assert!(!text.contains(['\0', '\u{1}']), "a mark in a label");
             prop_assert_eq!(split(&text), namespace);
         }
 

@@ -35,17 +35,26 @@ impl Place {
             std::fs::create_dir_all(folder)
                 .map_err(|e| cannot_open(&path, format!("its folder cannot be made ({e})")))?;
         }
+        let place = Place { path, patience };
+        place.private(&place.path, true)?;
+        Ok(place)
+    }
+
+    /// Makes a file for its owner only. One that is there is left as it is, or emptied.
+    pub(super) fn private(&self, path: &Path, is_kept: bool) -> Result<(), Error> {
         let mut how = std::fs::OpenOptions::new();
-        how.write(true).create_new(true);
+        how.write(true).create_new(is_kept);
+        if !is_kept {
+            how.create(true).truncate(true);
+        }
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
-        match how.open(&path) {
-            Ok(_) => {}
-            // That it is there already is the usual case; what cannot be made, SQLite will name better.
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(cannot_open(&path, e.to_string())),
+        match how.open(path) {
+            Ok(_) => Ok(()),
+            // That it is there already is the usual case.
+            Err(e) if is_kept && e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(e) => Err(cannot_open(path, e.to_string())),
         }
-        Ok(Place { path, patience })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -60,9 +69,13 @@ impl Place {
                 "the file is read-only; give this user the right to write to it and to its folder";
             return Err(cannot_open(&self.path, why.to_owned()));
         }
-        self.patiently(|| connection.pragma_update(None, "journal_mode", "WAL"))
-            .map_err(|e| self.refused(&e))?;
         Ok(connection)
+    }
+
+    /// Writers do not wait for readers from here on. It stays in the file, so it is for files of ours only.
+    pub(super) fn log_ahead(&self, connection: &Connection) -> Result<(), Error> {
+        self.patiently(|| connection.pragma_update(None, "journal_mode", "WAL"))
+            .map_err(|e| self.refused(&e))
     }
 
     /// Another connection to a file that is in order.

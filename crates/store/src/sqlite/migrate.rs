@@ -13,28 +13,51 @@ const OURS: i64 = 0x7061_7261;
 
 /// Brings the file to the newest format. An older one is copied first.
 pub(super) fn up_to_date(connection: &mut Connection, place: &Place) -> Result<(), Error> {
+    by_steps(connection, place, &STEPS)
+}
+
+pub(super) fn by_steps(
+    connection: &mut Connection,
+    place: &Place,
+    steps: &[&str],
+) -> Result<(), Error> {
     let refused = |e: rusqlite::Error| place.refused(&e);
+    let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     let found = place.patiently(|| format_of(connection)).map_err(refused)?;
-    if found == newest() {
-        return whose(connection, place);
+    check(found, known, connection, place)?;
+    place.log_ahead(connection)?;
+    if found == known {
+        return Ok(());
     }
-    check(found, connection, place)?;
     if found > 0 {
         back_up(connection, place, found)?;
     }
-    place
-        .patiently(|| {
-            let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            // Another process may have been here while this one waited.
-            let found = format_of(&step)?;
-            for sql in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+    let found = place.patiently(|| {
+        let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have been here while this one waited.
+        let found = format_of(&step)?;
+        if found < known {
+            for sql in steps.iter().skip(usize::try_from(found).unwrap_or(0)) {
                 step.execute_batch(sql)?;
             }
             step.pragma_update(None, "application_id", OURS)?;
-            step.pragma_update(None, "user_version", newest().max(found))?;
-            step.commit()
-        })
-        .map_err(refused)
+            step.pragma_update(None, "user_version", known)?;
+        }
+        step.commit()?;
+        Ok(found)
+    });
+    not_newer(found.map_err(refused)?, known, place)
+}
+
+fn not_newer(found: i64, known: i64, place: &Place) -> Result<(), Error> {
+    if found <= known {
+        return Ok(());
+    }
+    Err(Error::Newer {
+        place: place.path().display().to_string(),
+        found,
+        known,
+    })
 }
 
 pub(super) fn newest() -> i64 {
@@ -46,16 +69,10 @@ pub(super) fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// Refuses what a newer version wrote, and what is not ours.
-fn check(found: i64, connection: &Connection, place: &Place) -> Result<(), Error> {
+fn check(found: i64, known: i64, connection: &Connection, place: &Place) -> Result<(), Error> {
     if found != 0 {
         whose(connection, place)?;
-    }
-    if found > newest() {
-        return Err(Error::Newer {
-            place: place.path().display().to_string(),
-            found,
-            known: newest(),
-        });
+        return not_newer(found, known, place);
     }
     let tables = place
         .patiently(|| {
@@ -64,7 +81,7 @@ fn check(found: i64, connection: &Connection, place: &Place) -> Result<(), Error
             })
         })
         .map_err(|e| place.refused(&e))?;
-    if found <= 0 && tables > 0 {
+    if tables > 0 {
         // Two processes may make the file at once: look again whether it is ours by now.
         return match format_of(connection) {
             Ok(found) if found > 0 => whose(connection, place),
@@ -93,6 +110,7 @@ fn back_up(connection: &Connection, place: &Place, format: i64) -> Result<(), Er
     let mut name = place.path().as_os_str().to_owned();
     name.push(format!(".v{format}.bak"));
     let copy = PathBuf::from(name);
+    place.private(&copy, false)?;
     connection
         .backup(rusqlite::MAIN_DB, &copy, None::<fn(Progress)>)
         .map_err(|e| {
