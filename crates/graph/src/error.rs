@@ -134,6 +134,12 @@ pub enum Error {
         /// How many levels there may be.
         limit: usize,
     },
+    /// Two tasks of one superstep called the same persistent subgraph, which has one state for the thread.
+    #[error(
+        "the persistent subgraph `{0}` was called twice in one superstep, but has one state for the thread: \
+         call it once, or let it keep none"
+    )]
+    TwoCallers(Name),
     /// A branch, a reducer, or the way a value is written or read panicked. (A node that panics has
     /// failed: [`Error::Node`].) As after a crash: what was saved is saved, and `resume` goes on.
     #[error("panicked outside of a node, in a branch, a reducer or a value's form: {0}")]
@@ -232,6 +238,7 @@ impl Error {
                 | Error::InterruptWithoutStore(_)
                 | Error::RecursionLimit(_)
                 | Error::TooDeep { .. }
+                | Error::TwoCallers(_)
         )
     }
 

@@ -312,6 +312,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Notes for a head that no store has yet.
+    pub(crate) fn hold(&self, notes: Vec<Note>) {
+        self.place().held.extend(notes);
+    }
+
     /// Where notes are to be saved; nothing if they are held, since no store has the head yet.
     fn held_or(&self, notes: Vec<Note>) -> Option<(CheckpointId, Vec<Note>)> {
         let mut place = self.place();

@@ -3,22 +3,25 @@
 //! Applies updates, closes supersteps, saves and restores. Decides nothing about when.
 
 mod own;
+mod reopen;
 mod restore;
+mod save;
 
 use crate::{
     Command, Error, Name, State,
     attempt::Tried,
-    checkpoint::{Delta, Metadata, Note, NoteKind, Put, Source},
-    event::{Event, EventData, Mode, StateView},
+    checkpoint::{Note, NoteKind, Source},
+    event::Event,
     graph::Shape,
     ids::CheckpointId,
     node::Target,
     run::{Hop, Run},
     session::{Session, lock},
-    state::{Change, Rejected, json},
+    state::{Change, Rejected},
     topology::Route,
     wire,
 };
+use reopen::Opened;
 use std::{collections::HashSet, sync::Arc};
 use uuid::Uuid;
 
@@ -40,7 +43,11 @@ pub(crate) struct Live<S: State> {
     pub(crate) own: S::Update,
     shared: bool,
     /// A superstep could not be closed or saved: what is in memory must not be saved after it.
-    broken: bool,
+    pub(crate) broken: bool,
+    /// Where nothing is saved before the end: the superstep that is being closed, as it was.
+    opened: Option<Opened<S>>,
+    /// Per channel about how many bytes of JSON it has.
+    sizes: Vec<usize>,
     /// How the open superstep came about.
     source: Source,
     updates: Vec<S::Update>,
@@ -66,6 +73,8 @@ impl<S: State> Live<S> {
             own: S::Update::default(),
             shared: false,
             broken: false,
+            opened: None,
+            sizes: vec![0; channels],
             source: Source::Loop,
             updates: Vec::new(),
             changes: vec![Change::Unchanged; channels],
@@ -122,8 +131,10 @@ impl<S: State> Live<S> {
             return;
         }
         let (state, dirty) = (self.state.clone(), self.dirty.clone());
+        let (unsaved, written) = (self.unsaved.clone(), self.written.clone());
         if self.fold(shape, &mut updates).is_err() {
             (self.state, self.dirty) = (state, dirty);
+            (self.unsaved, self.written) = (unsaved, written);
         }
     }
 
@@ -189,10 +200,8 @@ impl<S: State> Live<S> {
             self.dirty = shape.ephemeral.iter().filter(written).copied().collect();
         }
         let own = self.to_hand_back(updates);
-        Arc::make_mut(&mut self.state).apply(updates, &mut self.changes)?;
-        if let Some(own) = own {
-            self.hand_back(&own)?;
-        }
+        let applied = Arc::make_mut(&mut self.state).apply(updates, &mut self.changes);
+        // What was folded in before a write was refused has happened.
         for (i, change) in self.changes.iter().enumerate() {
             if *change == Change::Unchanged {
                 continue;
@@ -200,7 +209,11 @@ impl<S: State> Live<S> {
             self.written[i] = true;
             self.unsaved[i] = std::mem::take(&mut self.unsaved[i]).then(change.clone());
         }
-        Ok(())
+        applied?;
+        match own {
+            Some(own) => self.hand_back(&own),
+            None => Ok(()),
+        }
     }
 
     /// Closes the superstep and saves: all its updates are folded in, and its nodes' routes decide
@@ -224,6 +237,7 @@ impl<S: State> Live<S> {
         shape: &Shape<S>,
         session: &Session,
     ) -> Result<CheckpointId, Error> {
+        self.opened = session.journal.holds_back().then(|| Opened::of(self));
         self.broken = true;
         let mut updates = std::mem::take(&mut self.updates);
         for done in &mut self.done {
@@ -231,13 +245,18 @@ impl<S: State> Live<S> {
             updates.push(update.unwrap_or_default());
         }
         let folded = self.fold(shape, &mut updates);
+        if let Some(opened) = &mut self.opened {
+            opened.is_folded(folded.as_ref(), &updates);
+        }
         updates.clear();
         self.updates = updates;
         folded.map_err(|rejected| {
             self.rejected(rejected, &|i| shape.topology.name(self.run.tasks[i].node))
         })?;
         self.route(shape)?;
-        self.next_superstep(shape, session)
+        let id = self.next_superstep(shape, session)?;
+        self.opened = None;
+        Ok(id)
     }
 
     fn route(&mut self, shape: &Shape<S>) -> Result<(), Error> {
@@ -337,6 +356,7 @@ impl<S: State> Live<S> {
         let id = self.next_id(session);
         // What was memoised belongs to tasks that are done.
         lock(&session.memos).clear();
+        lock(&session.callers).clear();
         self.run
             .advance(&shape.topology, id.uuid())
             .map_err(|dead| {
@@ -371,145 +391,6 @@ impl<S: State> Live<S> {
         self.done.resize_with(self.run.tasks.len(), || None);
         self.tried.clear();
         self.tried.resize(self.run.tasks.len(), Tried::default());
-    }
-
-    /// Saves the machine as it stands under a new id, with `notes`, and tells.
-    pub(crate) async fn save(
-        &mut self,
-        shape: &Shape<S>,
-        session: &Session,
-        (id, source): (CheckpointId, Source),
-        notes: Vec<Note>,
-    ) -> Result<(), Error> {
-        let journal = &session.journal;
-        if journal.store.is_none() {
-            journal.tell(std::mem::take(&mut self.untold)).await;
-            return Ok(());
-        }
-        let (parent, _) = journal.parent();
-        journal.open(id);
-        self.tell_values(shape, session);
-        self.source = source;
-        if journal.holds_back() && matches!(source, Source::Loop | Source::Input) {
-            journal.tell(std::mem::take(&mut self.untold)).await;
-            return Ok(());
-        }
-        self.tell_checkpoint(shape, session, (id, parent, source));
-        self.broken = true;
-        let put = self.put(shape, session, (id, source), notes)?;
-        journal.put(put, std::mem::take(&mut self.untold)).await?;
-        self.broken = false;
-        Ok(())
-    }
-
-    /// Without a store: tells what can be told without waiting, and whether that was all.
-    pub(crate) fn is_told_at_once(&mut self, shape: &Shape<S>, session: &Session) -> bool {
-        if session.journal.store.is_some() {
-            return false;
-        }
-        self.tell_values(shape, session);
-        session.journal.tell_now(&mut self.untold);
-        self.untold.is_empty()
-    }
-
-    fn tell_values(&mut self, shape: &Shape<S>, session: &Session) {
-        if session.journal.wants(Mode::Values) {
-            let state = StateView::new(self.state.clone(), shape.output.clone());
-            self.tell(session, EventData::Values { state });
-        }
-    }
-
-    fn tell_checkpoint(
-        &mut self,
-        shape: &Shape<S>,
-        session: &Session,
-        (id, parent, source): (CheckpointId, Option<CheckpointId>, Source),
-    ) {
-        if session.journal.wants(Mode::Checkpoints) {
-            let tasks = self.run.tasks.iter();
-            let checkpoint = EventData::Checkpoint {
-                id,
-                parent,
-                source,
-                next: tasks.map(|t| shape.topology.name(t.node)).collect(),
-                state: StateView::new(self.state.clone(), shape.output.clone()),
-            };
-            self.tell(session, checkpoint);
-        }
-    }
-
-    fn tell(&mut self, session: &Session, data: EventData) {
-        self.untold.push(Event {
-            // The state belongs to the superstep that has ended, as the checkpoint's metadata say.
-            superstep: self.run.superstep - 1,
-            ..session.event(None, data)
-        });
-    }
-
-    fn put(
-        &mut self,
-        shape: &Shape<S>,
-        session: &Session,
-        (id, source): (CheckpointId, Source),
-        notes: Vec<Note>,
-    ) -> Result<Put, Error> {
-        let mut deltas = Vec::new();
-        for (i, change) in self.unsaved.iter_mut().enumerate() {
-            let channel = &S::CHANNELS[i];
-            if *change == Change::Unchanged || channel.untracked {
-                *change = Change::Unchanged;
-                continue;
-            }
-            let patch = self
-                .state
-                .encode(i, change)
-                .map_err(|source| json::bad(channel.name, source))?;
-            *change = Change::Unchanged;
-            deltas.push(Delta {
-                channel: channel.name.to_owned(),
-                kind: patch.kind,
-                json: patch.json,
-            });
-        }
-        let mut saved = self.run.save(&shape.topology);
-        self.save_own(&mut saved)?;
-        let (parent, expect) = session.journal.parent();
-        Ok(Put {
-            id,
-            parent,
-            expect,
-            metadata: Metadata {
-                source,
-                superstep: self.run.superstep - 1,
-                run: session.run.id,
-                created_ms: session.run.clock.now_ms(),
-                user: session.run.options.metadata.clone(),
-            },
-            machine: serde_json::to_vec(&saved).map_err(Error::store)?,
-            deltas,
-            notes,
-            epoch: session.run.epoch,
-            standing: None,
-            events: Vec::new(),
-        })
-    }
-
-    /// Brings to the store what a durability other than `Sync` held back, however the run stopped.
-    pub(crate) async fn close(&mut self, shape: &Shape<S>, session: &Session) -> Result<(), Error> {
-        let journal = &session.journal;
-        if let Some(head) = journal.head()
-            && journal.saved() != Some(head)
-            && journal.store.is_some()
-            && !self.broken
-        {
-            let held = journal.take_held();
-            let (parent, _) = journal.parent();
-            self.untold.clear();
-            self.tell_checkpoint(shape, session, (head, parent, self.source));
-            let put = self.put(shape, session, (head, self.source), held)?;
-            journal.put(put, std::mem::take(&mut self.untold)).await?;
-        }
-        journal.finish().await
     }
 
     /// The state as it will be if nothing else is written: with what finished tasks wrote.

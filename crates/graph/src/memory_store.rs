@@ -59,10 +59,6 @@ impl MemoryStore {
 
     /// The same, for whoever reads its rows too ([`crate::Threads`]).
     #[must_use]
-    #[expect(
-        clippy::new_ret_no_self,
-        reason = "only a shared one is of use: graphs and readers hold it together"
-    )]
     pub fn new() -> Arc<Self> {
         Arc::default()
     }

@@ -48,7 +48,7 @@ pub(crate) struct RunShared {
     /// What the thread's log gets, if its store keeps one.
     pub(crate) log: Option<Log>,
     /// Whether the thread's lease is lost: another may drive it by now, and nothing more is written.
-    pub(crate) lost: AtomicBool,
+    pub(crate) lost: Arc<AtomicBool>,
     /// Whether this is no run but a look at a thread, or a write to it between runs.
     pub(crate) outside: bool,
 }
@@ -72,14 +72,18 @@ impl RunShared {
             left: Mutex::default(),
             clock,
             log: None,
-            lost: AtomicBool::new(false),
+            lost: Arc::default(),
             outside: false,
         }
     }
 
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     /// [`crate::Checkpoints::put`], while the thread is this run's.
     pub(crate) fn put<'a>(&self, store: &'a Store, scope: &'a Scope, put: Put) -> Saving<'a> {
-        match self.lost.load(Ordering::Relaxed) {
+        match self.is_lost() {
             true => refused(scope),
             false => store.put(scope, put),
         }
@@ -87,7 +91,7 @@ impl RunShared {
 
     /// [`crate::Checkpoints::note`], while the thread is this run's.
     pub(crate) fn note<'a>(&self, store: &'a Store, scope: &'a Scope, notes: Notes) -> Saving<'a> {
-        match self.lost.load(Ordering::Relaxed) {
+        match self.is_lost() {
             true => refused(scope),
             false => store.note(scope, notes),
         }
@@ -135,6 +139,8 @@ pub(crate) struct Session {
     pub(crate) memos: Mutex<HashMap<(TaskId, String), Arc<RawValue>>>,
     /// The persistent subgraph checkpoints as of the open superstep.
     pub(crate) children: Mutex<HashMap<String, uuid::Uuid>>,
+    /// Which task of the open superstep has called a persistent subgraph, by its namespace.
+    pub(crate) callers: Mutex<HashMap<String, TaskId>>,
     /// The graph's own, or its parent's.
     pub(crate) memory: Option<Arc<dyn Memory>>,
 }
@@ -158,6 +164,7 @@ impl Session {
             stop: AtomicI64::new(i64::MAX),
             memos: Mutex::default(),
             children: Mutex::default(),
+            callers: Mutex::default(),
             memory: None,
         }
     }

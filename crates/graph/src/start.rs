@@ -3,6 +3,7 @@
 //! Made by `graph.rs`, `thread.rs` and `any.rs`. It takes the lease, brings the thread to where the run
 //! begins (`resume.rs`, where it goes on), hands it to the driver, and says how that came to rest.
 
+mod rest;
 mod resume;
 
 use crate::{
@@ -10,17 +11,17 @@ use crate::{
     RunOptions, State, StoppedBy, Stream,
     attempt::guarded,
     checkpoint::{Claim, Lease, Loaded, RunStart, Scope, Store},
-    control::{CancelReason, Ending},
-    drive::{End, drive, note_open},
+    control::Ending,
+    drive::drive,
     event::Modes,
     graph::{Names, Shape},
     journal::{Events, record::Log},
     live::Live,
     session::{RunShared, Session, lock},
     thread::check_name,
-    wire::FailureKind,
 };
 use futures::future::BoxFuture;
+use rest::{LeftBehind, Rested, watch};
 use serde::Serialize;
 use serde_json::Value;
 use std::{any::Any, future::IntoFuture, sync::Arc, time::Duration};
@@ -51,6 +52,8 @@ pub struct Start<S: State> {
     run: RunId,
     subgraphs: bool,
     control: Control,
+    /// A run that was over, but for saying so, when its process ended.
+    left_behind: Option<LeftBehind>,
 }
 
 impl<S: State> Start<S> {
@@ -66,6 +69,7 @@ impl<S: State> Start<S> {
             run: RunId::fresh(),
             subgraphs: false,
             control: Control::default(),
+            left_behind: None,
         }
     }
 
@@ -224,9 +228,18 @@ impl<S: State> Start<S> {
             Some((store, name)) => Some(store.lease(name, self.claim(&shape)).await?),
         };
         let session = Arc::new(self.session(&shape, events, lease.as_ref()));
-        let mut live = self.begin(&shape, &session).await?;
-        let end = drive(&mut live, &shape, &session).await;
-        let outcome = rest(live, &shape, &session, end).await;
+        let _watched = lease.as_ref().and_then(|lease| watch(lease, &session.run));
+        let rested = match guarded(self.begin(&shape, &session)).await {
+            Err(error) => Rested::at_once(error),
+            Ok(mut live) => {
+                let end = guarded(drive(&mut live, &shape, &session)).await;
+                rest::rest(live, &shape, &session, end).await
+            }
+        };
+        let outcome = rested.finish(&session).await;
+        if let Some(over) = self.left_behind.take() {
+            rest::finish_for(over, &session).await;
+        }
         drop(lease);
         outcome
     }
@@ -390,43 +403,6 @@ pub(crate) fn restore_at<S: State>(
         (None, Some(head)) => Live::restore(shape, session, base, head),
         (None, None) => Ok(base.map_or_else(|| Live::new(Arc::default()), Live::over)),
     }
-}
-
-async fn rest<S: State>(
-    mut live: Live<S>,
-    shape: &Shape<S>,
-    session: &Session,
-    end: Result<End, Error>,
-) -> Result<Outcome<S>, Error> {
-    let reason = session.run.control.cancelled();
-    if matches!(end, Ok(End::Halted)) {
-        let reason = reason.unwrap_or(CancelReason::Shutdown);
-        note_open(&live, session, FailureKind::Cancelled, reason.to_string()).await?;
-    }
-    let closed = live.close(shape, session).await;
-    session.run.settle(None).await;
-    let end = match (end, closed) {
-        (Err(e), Err(closing)) => {
-            tracing::warn!(error = %closing, "the end of a failed run could not be saved");
-            return Err(e);
-        }
-        (Err(e), Ok(())) => return Err(e),
-        (Ok(_), Err(closing)) => return Err(closing),
-        (Ok(end), Ok(())) => end,
-    };
-    Ok(match end {
-        End::Over => Outcome::Done(Arc::unwrap_or_clone(live.state)),
-        End::Waiting => Outcome::Paused {
-            state: live.shown(),
-            interrupts: live.run.waiting(),
-        },
-        End::Stopped(why) => Outcome::Stopped {
-            state: live.shown(),
-            next: next(&live, shape),
-            why,
-        },
-        End::Halted => return Err(Error::Cancelled(reason.unwrap_or(CancelReason::Shutdown))),
-    })
 }
 
 /// The nodes that are not done, each once.

@@ -304,6 +304,7 @@ impl<C: State> Child<'_, C> {
         input: impl FnOnce() -> Result<C::Update, NodeError> + Send,
     ) -> Result<Ran<C>, NodeError> {
         let session = Arc::new(self.session());
+        self.is_only_caller(session.scope())?;
         let level = session.scope().namespace.split('|').count();
         if level >= MAX_LEVELS {
             return Err(Error::TooDeep {
@@ -336,6 +337,20 @@ impl<C: State> Child<'_, C> {
             }
         };
         self.rest(live, &session, end).await
+    }
+
+    /// A persistent subgraph has one state for the thread: two tasks of one superstep cannot both go on
+    /// with it.
+    fn is_only_caller(&self, scope: &Scope) -> Result<(), Error> {
+        if !self.persistent || self.ctx.session.journal.store.is_none() {
+            return Ok(());
+        }
+        let mut callers = lock(&self.ctx.session.callers);
+        let own = self.ctx.task_id();
+        match callers.insert(scope.namespace.to_string(), own) {
+            Some(other) if other != own => Err(Error::TwoCallers(self.ctx.node.clone())),
+            _ => Ok(()),
+        }
     }
 
     fn namespace(&self) -> String {
@@ -450,6 +465,7 @@ impl<C: State> Child<'_, C> {
     ) -> Result<Ran<C>, NodeError> {
         if matches!(end, Ok(End::Halted))
             && let Some(reason) = session.run.control.cancelled()
+            && !session.run.is_lost()
         {
             note_open(&live, session, FailureKind::Cancelled, reason.to_string()).await?;
         }

@@ -6,6 +6,7 @@ use crate::{
     checkpoint::{Entry, HistoryQuery, Scope, Store},
     edit::{self, Spot, Write},
     graph::Shape,
+    log::{LogQuery, Logged},
     name::Name,
     session::{RunShared, Session},
     snapshot,
@@ -105,6 +106,19 @@ impl<S: State> Thread<S> {
     /// [`Error::Store`].
     pub async fn history_of(&self, query: &HistoryQuery) -> Result<Vec<Entry>, Error> {
         self.store.history(&self.scope(), query).await
+    }
+
+    /// What the runs of the thread told, as its store kept it ([`RunOptions::log`]); nothing where the
+    /// store keeps no events.
+    ///
+    /// # Errors
+    /// [`Error::BadThread`], [`Error::Store`], [`Error::Corrupt`].
+    pub async fn events(&self, query: &LogQuery) -> Result<Vec<Logged>, Error> {
+        check_name(&self.name)?;
+        match self.store.event_log() {
+            Some(log) => log.events(&self.name, query).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The snapshot of a subgraph, by the namespace that its task's view names; as JSON.

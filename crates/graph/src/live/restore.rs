@@ -50,7 +50,6 @@ impl<S: State> Live<S> {
     }
 
     fn decode(&mut self, loaded: &Loaded, corrupt: &dyn Fn(String) -> Error) -> Result<(), Error> {
-        let state = Arc::make_mut(&mut self.state);
         // What was saved under an older name comes first: what followed it has the new one.
         let is_old = |name: &str| !S::CHANNELS.iter().any(|c| c.name == name);
         let (old, new): (Vec<_>, Vec<_>) = loaded.channels.iter().partition(|(n, _)| is_old(n));
@@ -61,10 +60,14 @@ impl<S: State> Live<S> {
                     "it has a channel `{name}`, which the state does not (known: {known})"
                 )));
             };
+            let state = Arc::make_mut(&mut self.state);
             for piece in pieces {
                 state
                     .decode(channel, piece.kind, &piece.json)
                     .map_err(|e| corrupt(format!("channel `{name}`: {e}")))?;
+            }
+            for piece in pieces {
+                self.sized(channel, piece.kind, piece.json.len());
             }
             self.written[channel] = true;
             if S::CHANNELS[channel].ephemeral {
@@ -109,7 +112,11 @@ impl<S: State> Live<S> {
             let bad = |e: serde_json::Error| corrupt(format!("a note of task {}: {e}", note.task));
             match note.kind {
                 NoteKind::Done => {
-                    self.done[i] = Some(wire::read_command::<S>(&note.json)?);
+                    let command = wire::read_command::<S>(&note.json)?;
+                    if let Some((namespace, _)) = &command.child {
+                        lock(&session.callers).insert(namespace.clone(), note.task);
+                    }
+                    self.done[i] = Some(command);
                     self.run.tasks[i].status = Status::Done;
                 }
                 NoteKind::Question => {

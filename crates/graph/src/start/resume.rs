@@ -24,11 +24,20 @@ impl<S: State> Start<S> {
         given: Vec<(String, Value)>,
     ) -> Result<Live<S>, Error> {
         let nothing = || Error::NothingToResume(session.scope().thread.to_string());
-        let notes = head.as_ref().ok_or_else(nothing)?.notes.clone();
+        let newest = head.as_ref().ok_or_else(nothing)?;
+        let (notes, last) = (newest.notes.clone(), newest.metadata.run);
         let branching = older.is_some();
         let asked = older.as_ref().map(|l| questions(&l.notes)).transpose()?;
         let mut live = restore_at(shape, session, None, (head, older))?;
         if live.run.is_over() {
+            if branching || !given.is_empty() || self.update.is_some() {
+                return Err(nothing());
+            }
+            if last == session.run.id {
+                // It was over when its process ended, but for saying so.
+                return Ok(live);
+            }
+            self.left_behind = Some(live.left_behind(shape, last));
             return Err(nothing());
         }
         if !branching {
