@@ -143,6 +143,7 @@ rules! {
     deleted: "what is deleted leaves nothing behind",
     delete_refused: "a thread is not deleted while a run drives it",
     epochs: "epochs grow over the deletion of a thread",
+    fenced_scopes: "the first put of a subgraph is fenced like all others",
     deleted_runs: "what runs wrote is removed, and the thread stands where what is left of it stands",
     deleted_runs_refused: "runs are removed all or none",
     pruned_last: "the newest checkpoints stay, and read as before",

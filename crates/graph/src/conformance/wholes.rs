@@ -299,8 +299,38 @@ pub(super) async fn epochs(mut t: Stage) -> Checked {
         // Whoever had the lease does not know that yet.
         let late = t.put(Some(put.id), Some(put.id));
         fails("a late put", t.s.try_put(late).await, is_conflict)?;
+        let first = t.s.try_put(t.put(None, None)).await;
+        fails("a late put as the first", first, is_conflict)?;
+        same(
+            "the thread",
+            t.threads.thread(t.name()).await.map_err(text)?,
+            None,
+        )?;
     }
     Ok(())
+}
+
+pub(super) async fn fenced_scopes(mut t: Stage) -> Checked {
+    let (run, sub) = (RunId::fresh(), t.within("sub"));
+    let lease = t.begin(run).await?;
+    let epoch = t.s.epoch;
+    t.s.save(t.put(None, None)).await?;
+    t.finish(t.end(run, RunStatus::Success)).await?;
+    drop(lease);
+    let lease = t.begin(RunId::fresh()).await?;
+    let mut late = sub.put(None, None);
+    late.epoch = epoch;
+    late.events = vec![entry(run, "late")];
+    fails(
+        "while another has the thread",
+        sub.s.try_put(late.clone()).await,
+        is_conflict,
+    )?;
+    drop(lease);
+    t.s.lease_when_free(t.name(), RunId::fresh()).await?;
+    fails("when nobody has it", sub.s.try_put(late).await, is_conflict)?;
+    same("the scope", sub.s.load(None).await?.map(|l| l.id), None)?;
+    same("the log", t.log(LogQuery::default()).await?, vec![])
 }
 
 pub(super) async fn deleted_runs(mut t: Stage) -> Checked {

@@ -185,13 +185,14 @@ async fn make(
     put: &Put,
 ) -> Result<Option<Error>, Fault> {
     let conflict = refused(tx, &scope.thread, put.epoch).await?;
-    if let Some(Error::Conflict {
-        holder: Some(_), ..
-    }) = conflict
-    {
-        return Ok(conflict);
-    }
-    if put.expect.is_some() {
+    let fenced = Statement::new(
+        "SELECT id FROM thread WHERE name = $1 AND epoch > $2",
+        [(&*scope.thread).into(), put.epoch.into()],
+    );
+    // Whoever has a lease has made the thread: where it is not, it was deleted since.
+    let was_deleted = conflict.is_none() && put.epoch > 0;
+    let is_old = was_deleted || one(tx, fenced).await?.first().is_some();
+    if is_old || put.expect.is_some() {
         return Ok(Some(conflict.unwrap_or_else(|| Error::Conflict {
             thread: scope.thread.to_string(),
             holder: None,
