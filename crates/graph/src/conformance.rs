@@ -15,6 +15,8 @@
 //! # }
 //! ```
 
+mod copies;
+mod deletes;
 mod logs;
 mod memories;
 mod prunes;
@@ -23,10 +25,12 @@ mod rows;
 mod runs;
 mod scene;
 mod stage;
-mod wholes;
+mod strange;
 mod writes;
 
 use crate::{Checkpoints, Error, Memory, Threads};
+use copies::*;
+use deletes::*;
 use futures::{FutureExt, future::BoxFuture};
 use logs::*;
 use memories::*;
@@ -37,7 +41,7 @@ use runs::*;
 use scene::Scene;
 use stage::Stage;
 use std::sync::Arc;
-use wholes::*;
+use strange::*;
 use writes::*;
 
 /// What a rule finds.

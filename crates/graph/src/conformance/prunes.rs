@@ -184,7 +184,7 @@ pub(super) async fn pruned_edits(t: Stage) -> Checked {
         let expected = before.get(before.len() - left..).unwrap_or_default();
         same(
             &format!("what {left} left"),
-            &t.reads().await? == expected,
+            t.reads().await? == expected,
             true,
         )?;
     }
