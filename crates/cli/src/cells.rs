@@ -86,7 +86,7 @@ pub(crate) fn age(text: &str) -> Result<Duration, String> {
         'w' => 7 * 86_400,
         _ => return Err(wrong()),
     };
-    let number = text.trim_end_matches(unit).trim_end();
+    let number = text.strip_suffix(unit).unwrap_or(text).trim_end();
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let number: u64 = digits
         .then(|| number.parse().ok())

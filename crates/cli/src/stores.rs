@@ -32,7 +32,7 @@ pub(crate) struct Kept {
 impl Kept {
     /// Opens the store of the settings, and makes it if it is not there.
     pub(crate) async fn open(config: &Config) -> Result<Kept, Failure> {
-        let found = config.store()?;
+        let found = address(config)?;
         let shown = shown(&found.text);
         let file = file_of(&found.text);
         if let (Some(file), crate::config::Source::Default) = (&file, &found.source) {
@@ -76,6 +76,35 @@ impl Kept {
                 printable(&self.shown)
             ));
         }
+    }
+}
+
+/// The address of the settings, if it is of a kind that there is.
+pub(crate) fn address(config: &Config) -> Result<Found, Failure> {
+    let found = config.store()?;
+    match mistaken(&found.text) {
+        None => Ok(found),
+        Some(why) => Err(found.wrong("store", why)),
+    }
+}
+
+/// What is wrong with an address, before anybody goes there.
+fn mistaken(url: &str) -> Option<String> {
+    const KINDS: &str = "there are sqlite://PATH, postgres://… and memory:";
+    match url.split_once(':') {
+        Some(("memory", "")) | Some(("postgres" | "postgresql", _)) => None,
+        Some(("sqlite", path)) => match path.trim_start_matches('/') {
+            "" => Some("a path stands behind sqlite://".to_owned()),
+            _ => None,
+        },
+        // Whatever stands behind the colon may be secret.
+        Some((scheme, rest)) if rest.starts_with("//") || !scheme.contains(['/', '.']) => {
+            Some(format!("`{scheme}:` is no kind of store; {KINDS}"))
+        }
+        _ if url.contains(['/', '\\', '.']) => {
+            Some(format!("`{url}` is a path; did you mean sqlite://{url}?"))
+        }
+        _ => Some(format!("`{url}` is no kind of store; {KINDS}")),
     }
 }
 
@@ -175,6 +204,33 @@ mod tests {
             "postgres://db/x?user=me&password=hunter2",
         ] {
             assert!(!shown(url).contains("hunter2"), "{}", shown(url));
+        }
+    }
+
+    #[test]
+    fn addresses_that_are_none_are_explained_without_a_secret() {
+        let table = [
+            ("memory:", None),
+            ("sqlite://x.db", None),
+            ("sqlite:///a/x.db", None),
+            ("postgres://me:pw@h/d", None),
+            ("sqlite://", Some("a path stands behind")),
+            ("./x.db", Some("did you mean sqlite://./x.db?")),
+            ("floppy", Some("`floppy` is no kind of store")),
+            (
+                "mysql://me:hunter2@h/d",
+                Some("`mysql:` is no kind of store"),
+            ),
+            ("memory:x", Some("`memory:` is no kind of store")),
+            ("", Some("`` is no kind")),
+        ];
+        for (url, expected) in table {
+            let why = mistaken(url);
+            let fits = match (&why, expected) {
+                (Some(why), Some(expected)) => why.contains(expected) && !why.contains("hunter2"),
+                (why, expected) => why.is_none() && expected.is_none(),
+            };
+            assert!(fits, "{url}: {why:?}");
         }
     }
 

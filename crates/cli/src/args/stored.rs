@@ -233,9 +233,9 @@ pub(crate) struct RunsListArgs {
 
 /// One run: by its id, or as the newest of a thread.
 #[derive(Group, Debug)]
+#[group(required = true, multiple = false)]
 pub(crate) struct WhichRun {
     /// The run's id; `paraph runs list` lists them
-    #[arg(required_unless_present = "thread", conflicts_with = "thread")]
     pub(crate) run: Option<String>,
     /// The newest run on this thread
     #[arg(long, value_name = "NAME")]
@@ -253,14 +253,21 @@ pub(crate) struct RunShowArgs {
     pub(crate) store: StoreArgs,
 }
 
+/// One log: of a run, or of a thread with all its runs.
 #[derive(Group, Debug)]
-pub(crate) struct EventsArgs {
-    /// The run's id
-    #[arg(required_unless_present = "thread", conflicts_with = "thread")]
+#[group(required = true, multiple = false)]
+pub(crate) struct WhichLog {
+    /// The run's id; `paraph runs list` lists them
     pub(crate) run: Option<String>,
     /// All runs of this thread
     #[arg(long, value_name = "NAME")]
     pub(crate) thread: Option<String>,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct EventsArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichLog,
     /// Only what comes after this place of the log
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub(crate) after: u64,

@@ -241,7 +241,7 @@ fn data_dir(config: &Config) -> Result<String, Failure> {
 /// Whether the store can be opened. One that is not there yet is not made for this.
 fn store(config: &Config) -> Check {
     const CHECK: &str = "store";
-    let found = match config.store().and_then(|found| {
+    let found = match crate::stores::address(config).and_then(|found| {
         crate::stores::key(config)?;
         Ok(found)
     }) {

@@ -72,7 +72,7 @@ pub(crate) async fn follow(
             code = *exit_code;
             printing.result(result, detail.as_deref(), again.as_deref())?;
             if let (Stop::Cancelled, Some(again)) = (result.stop(), &again) {
-                note(&format!("saved; go on with: {again}"));
+                note(&printable(&format!("saved; go on with: {again}")));
             }
         }
     }

@@ -23,6 +23,8 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let config = Config::load(&args.store.sources, flags(args))?;
     let screen = Screen::of_stderr(&config.environment);
     super::start_log(&config)?;
+    crate::stores::address(&config)?;
+    crate::stores::key(&config)?;
     super::threads::retention(&config)?;
     let asked = Asked {
         user: args.user,

@@ -55,9 +55,9 @@ pub(crate) async fn import(
         Err(failure) => {
             // Half a thread is of no use to anybody.
             if let Err(error) = threads.delete(&name).await {
-                crate::output::note(&format!(
-                    "warning: what was written of `{name}` could not be removed: {error}"
-                ));
+                let warning =
+                    format!("warning: what was written of `{name}` could not be removed: {error}");
+                crate::output::note(&crate::terminal::printable(&warning));
             }
             Err(failure)
         }

@@ -41,7 +41,11 @@ fn flags_win_over_the_environment_over_env_files_over_toml_files_over_defaults()
     let (value, source) = shown(&ended, "loop");
     assert_eq!(value.as_deref(), Some("soft"));
     assert!(source.unwrap().ends_with("paraph.toml:1"));
-    assert_eq!(shown(&ended, "store"), pair("memory:", "default"));
+    let default = format!(
+        "sqlite://{}",
+        sandbox.path("data/paraph/paraph.db").display()
+    );
+    assert_eq!(shown(&ended, "store"), pair(&default, "default"));
     assert_eq!(shown(&ended, "max_cost"), (None, None));
     let ended = show(&[("PARAPH_MODEL", "openai:x"), ("PARAPH_LOOP", "")]);
     assert_eq!(
@@ -92,14 +96,20 @@ fn a_wrong_value_is_named_with_its_source() {
         ("PARAPH_LOG", "x", "PARAPH_LOG: `x` is no level"),
         (
             "PARAPH_STORE",
-            "postgres://h/d",
-            "PARAPH_STORE: postgres stores come in a later version",
+            "mysql://me:hunter2@h/d",
+            "PARAPH_STORE: `mysql:` is no kind of store",
+        ),
+        (
+            "PARAPH_ENCRYPTION_KEY",
+            "hunter2",
+            "PARAPH_ENCRYPTION_KEY: an encryption key has 64 hexadecimal digits",
         ),
     ];
     for (name, value, expected) in table {
         let ended = run(&[(name, value)]);
         assert_eq!(ended.code, 2);
         assert!(ended.err.contains(expected), "{}", ended.err);
+        assert!(!ended.err.contains("hunter2"), "{}", ended.err);
     }
     sandbox.file(".env", "A=1\nPARAPH_MAX_TOKENS=-3\n");
     assert!(

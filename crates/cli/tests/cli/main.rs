@@ -11,7 +11,12 @@ mod hostile;
 mod listings;
 mod odd_input;
 mod results;
+#[cfg(unix)]
+mod resuming;
+mod runs;
 mod sandbox;
 mod stops;
+mod stores;
 mod streams;
+mod threads;
 mod usage;

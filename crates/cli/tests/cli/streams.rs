@@ -214,7 +214,7 @@ fn hanging(sandbox: &Sandbox) -> (std::process::Child, BufReader<std::process::C
 }
 
 #[cfg(unix)]
-fn send(signal: &str, child: &std::process::Child) {
+pub(crate) fn send(signal: &str, child: &std::process::Child) {
     let sent = std::process::Command::new("kill")
         .args([signal, &child.id().to_string()])
         .status();
@@ -246,30 +246,44 @@ fn an_interrupt_ends_the_run_with_its_own_reason() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_run_says_that_nothing_can_be_resumed() {
-    let sandbox = Sandbox::new();
-    let spec = sandbox.lines(&[r#"{"content":"{}","delay_ms":3600000}"#]);
-    let args = ["run", "support", "--model", &spec, "--max-seconds", "3600"];
-    let mut command = sandbox.command(&args);
-    command.env("OPENAI_TIMEOUT_SECONDS", "3600");
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut trace = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    // The run has begun, and with it the listening.
-    trace.read_line(&mut line).unwrap();
-    send("-INT", &child);
-    let mut out = String::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut out)
-        .unwrap();
-    assert!(out.contains("Stopped: cancelled"), "{out}");
-    assert!(out.contains("there is nothing to resume"), "{out}");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+fn an_interrupted_run_says_how_it_is_resumed_or_that_it_cannot_be() {
+    for (store, expected) in [
+        ("memory:", "there is nothing to resume"),
+        ("sqlite://a b.db", " --store 'sqlite://a b.db'"),
+    ] {
+        let sandbox = Sandbox::new();
+        let spec = sandbox.lines(&[r#"{"content":"{}","delay_ms":3600000}"#]);
+        let args = [
+            "run",
+            "support",
+            "--model",
+            &spec,
+            "--max-seconds",
+            "3600",
+            "--store",
+            store,
+        ];
+        let mut command = sandbox.command(&args);
+        command.env("OPENAI_TIMEOUT_SECONDS", "3600");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut trace = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        // The run has begun, and with it the listening.
+        trace.read_line(&mut line).unwrap();
+        send("-INT", &child);
+        let mut out = String::new();
+        child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut out)
+            .unwrap();
+        assert!(out.contains("Stopped: cancelled"), "{out}");
+        assert!(out.contains(expected), "{out}");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+    }
 }

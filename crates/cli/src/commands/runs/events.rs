@@ -16,7 +16,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(500);
 
 pub(super) async fn events(kept: &Kept, args: &EventsArgs) -> Result<u8, Failure> {
-    let (thread, run) = match (&args.run, &args.thread) {
+    let (thread, run) = match (&args.which.run, &args.which.thread) {
         (Some(id), _) => {
             let row = by_id(kept, id).await?;
             (row.thread, Some(row.id))

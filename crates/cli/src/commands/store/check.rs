@@ -11,11 +11,10 @@ use crate::pieces;
 use crate::portable::pages;
 use crate::stores::Kept;
 use crate::terminal::printable;
-use paraph_graph::{
-    Entry, HistoryQuery, Loaded, LogQuery, RunQuery, Scope, ThreadQuery, ThreadRow,
-};
+use paraph_graph::{Entry, HistoryQuery, Loaded, LogQuery, RunQuery, Scope, ThreadQuery};
 use paraph_store::Sqlite;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// How many checkpoints are read at once.
 const CHECKPOINTS: usize = 32;
@@ -46,7 +45,6 @@ pub(super) async fn check(kept: &Kept, args: &StoreJsonArgs) -> Result<u8, Failu
         }
     }
     threads(kept, &mut found).await;
-    runs(kept, &mut found).await;
     found.ok = found.problems.is_empty();
     match args.json {
         true => print_json(&found)?,
@@ -65,51 +63,60 @@ impl Found {
     }
 }
 
+/// The threads, by their rows and by those of their runs: what is damaged in one may stand in the other.
 async fn threads(kept: &Kept, found: &mut Found) {
+    let mut names = runs(kept, found).await;
     let mut query = ThreadQuery {
         limit: Some(ROWS),
         ..ThreadQuery::default()
     };
-    let mut rows = Vec::new();
     loop {
+        let size = query.limit.unwrap_or(1);
         match kept.threads.threads(&query).await {
             Ok(page) => {
-                let last = page.len() < ROWS;
                 query.offset += page.len();
-                rows.extend(page);
+                let last = page.len() < size;
+                names.extend(page.into_iter().map(|row| row.name));
                 if last {
                     break;
                 }
             }
+            // Which one it is, each says for itself.
+            Err(_) if size > 1 => query.limit = Some(1),
             Err(error) => {
+                let known = found.problems.len();
                 found.problem(error);
-                break;
+                query.offset += 1;
+                // Not a row, but the store.
+                if found.problems.len() == known {
+                    break;
+                }
             }
         }
     }
-    for row in rows {
+    for name in names {
         found.threads += 1;
-        thread(kept, &row, found).await;
+        thread(kept, &name, found).await;
     }
 }
 
-async fn thread(kept: &Kept, row: &ThreadRow, found: &mut Found) {
+async fn thread(kept: &Kept, name: &str, found: &mut Found) {
     // A list may leave out what a single row has.
-    if let Err(error) = kept.threads.thread(&row.name).await {
+    if let Err(error) = kept.threads.thread(name).await {
         found.problem(error);
     }
-    let namespaces = match kept.threads.namespaces(&row.name).await {
+    let namespaces = match kept.threads.namespaces(name).await {
         Ok(namespaces) => namespaces,
         Err(error) => return found.problem(error),
     };
     for namespace in namespaces {
         let scope = Scope {
-            thread: row.name.as_str().into(),
+            thread: name.into(),
             namespace: namespace.as_str().into(),
         };
         self::scope(kept, &scope, found).await;
     }
-    events(kept, row, found).await;
+    events(kept, name, found).await;
 }
 
 async fn scope(kept: &Kept, scope: &Scope, found: &mut Found) {
@@ -159,20 +166,17 @@ fn whole(scope: &Scope, loaded: &Loaded, found: &mut Found) {
     }
 }
 
-async fn events(kept: &Kept, row: &ThreadRow, found: &mut Found) {
+async fn events(kept: &Kept, name: &str, found: &mut Found) {
     let mut query = LogQuery::default();
     loop {
-        match kept.threads.events(&row.name, &query).await {
+        match kept.threads.events(name, &query).await {
             Ok(page) => {
                 let Some(last) = page.last() else { return };
                 query.after = last.seq;
                 found.events += page.len() as u64;
                 for entry in &page {
                     if let Err(why) = pieces::raw(entry.json.as_bytes()) {
-                        found.problem(format!(
-                            "event {} of thread `{}`: {why}",
-                            entry.seq, row.name
-                        ));
+                        found.problem(format!("event {} of thread `{name}`: {why}", entry.seq));
                     }
                 }
             }
@@ -181,21 +185,28 @@ async fn events(kept: &Kept, row: &ThreadRow, found: &mut Found) {
     }
 }
 
-async fn runs(kept: &Kept, found: &mut Found) {
+/// Reads the rows of all runs; gives the names of their threads.
+async fn runs(kept: &Kept, found: &mut Found) -> BTreeSet<String> {
     let mut query = RunQuery {
         limit: Some(ROWS),
         ..RunQuery::default()
     };
+    let mut names = BTreeSet::new();
     loop {
         match kept.threads.runs(&query).await {
             Ok(page) => {
                 found.runs += page.len() as u64;
                 query.offset += page.len();
-                if page.len() < ROWS {
-                    return;
+                let last = page.len() < ROWS;
+                names.extend(page.into_iter().map(|row| row.thread));
+                if last {
+                    return names;
                 }
             }
-            Err(error) => return found.problem(error),
+            Err(error) => {
+                found.problem(error);
+                return names;
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::commands::{runtime, start_log};
 use crate::config::Config;
 use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_json};
-use crate::stores::{Kept, file_of};
+use crate::stores::{Kept, address, file_of};
 use crate::terminal::printable;
 use paraph_store::Sqlite;
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub(super) fn migrate(args: &StoreJsonArgs) -> Result<u8, Failure> {
     let config = Config::load(&args.store.sources, flags)?;
     start_log(&config)?;
     let migrated = runtime()?.block_on(async {
-        let file = file_of(&config.store()?.text);
+        let file = file_of(&address(&config)?.text);
         let before = match &file {
             // What is wrong with the file, its opening says better.
             Some(file) => Sqlite::format(file)

@@ -11,7 +11,12 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 pub(super) async fn delete(kept: &Kept, args: &DeleteArgs) -> Result<u8, Failure> {
     // All names are looked up first: nothing is deleted if one of them is wrong.
     for name in &args.names {
-        row(kept, name).await?;
+        match kept.threads.thread(name).await {
+            Ok(Some(_)) => {}
+            Ok(None) => drop(row(kept, name).await?),
+            // A damaged thread is not to be kept for ever.
+            Err(error) => note(&printable(&format!("warning: {error}"))),
+        }
     }
     if !args.yes && !confirmed(&args.names)? {
         note("nothing was deleted");

@@ -69,7 +69,7 @@ pub(super) async fn import(kept: &Kept, args: &ImportArgs) -> Result<u8, Failure
     }
     let left = match imported.runs_left {
         0 => String::new(),
-        left => format!(" ({} were there already)", count(left as u64, "other run")),
+        left => format!(" ({left} already there)"),
     };
     print(&format!(
         "imported `{}`: {}, {}{left}, {}",

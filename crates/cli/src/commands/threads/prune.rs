@@ -157,9 +157,8 @@ fn in_words(outcome: &Outcome) -> String {
 pub(crate) async fn after_run(kept: &Kept, config: &Config, thread: &str) -> Result<(), Failure> {
     for keep in retention(config)? {
         if let Err(error) = kept.threads.prune(thread, keep).await {
-            note(&format!(
-                "warning: old checkpoints were not deleted: {error}"
-            ));
+            let warning = format!("warning: old checkpoints were not deleted: {error}");
+            note(&printable(&warning));
         }
     }
     Ok(())

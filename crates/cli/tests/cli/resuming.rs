@@ -1,0 +1,372 @@
+//! Runs that are interrupted, killed, cancelled from elsewhere or refused, and that go on afterwards.
+
+use crate::sandbox::{BILLING, FINAL, PROFILE, Sandbox};
+use crate::streams::send;
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Stdio};
+
+/// How long a line of a script waits that is to be interrupted.
+const LONG: u64 = 3_600_000;
+
+/// A script of these contents, the n-th of which (from 0) does not come.
+fn script(contents: &[&str], hangs: usize) -> Vec<String> {
+    let lines = contents.iter().enumerate().map(|(n, content)| {
+        let delay = if n == hangs { LONG } else { 0 };
+        json!({"content": content, "delay_ms": delay}).to_string()
+    });
+    lines.collect()
+}
+
+/// A run that hangs in a model call.
+struct Hanging {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    /// What it told so far.
+    events: Vec<Value>,
+}
+
+const CONTENTS: [&str; 3] = [PROFILE, BILLING, FINAL];
+
+/// Starts a run whose n-th model call hangs, and waits until it does.
+fn hanging(sandbox: &Sandbox, thread: &str, hangs: usize) -> Hanging {
+    let lines = script(&CONTENTS, hangs);
+    let spec = sandbox.lines(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+    let args = [
+        "run",
+        "support",
+        "--model",
+        &spec,
+        "--thread",
+        thread,
+        "--events",
+        "--max-seconds",
+        "3600",
+    ];
+    start(sandbox, &args, hangs as u64 + 1)
+}
+
+/// Starts a run and waits until it asks the model for this step.
+fn start(sandbox: &Sandbox, args: &[&str], step: u64) -> Hanging {
+    let mut command = sandbox.command(args);
+    command.env("OPENAI_TIMEOUT_SECONDS", "3600");
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut events: Vec<Value> = Vec::new();
+    while events
+        .last()
+        .is_none_or(|last| last["type"] != "step_started" || last["step"] != step)
+    {
+        let mut line = String::new();
+        assert_ne!(out.read_line(&mut line).unwrap(), 0, "{events:?}");
+        events.push(serde_json::from_str(&line).unwrap());
+    }
+    Hanging { child, out, events }
+}
+
+impl Hanging {
+    fn run_id(&self) -> String {
+        self.events[0]["run_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Ends it by a signal; gives the exit code, the rest of its output, and its trace.
+    fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
+        send(signal, &self.child);
+        let (mut out, mut err) = (String::new(), String::new());
+        self.out.read_to_string(&mut out).unwrap();
+        let mut trace = self.child.stderr.take().unwrap();
+        trace.read_to_string(&mut err).unwrap();
+        (self.child.wait().unwrap().code(), out, err)
+    }
+}
+
+/// The result of the run that nobody ended.
+fn uncut() -> Value {
+    let sandbox = Sandbox::new();
+    let spec = sandbox.script(&CONTENTS);
+    sandbox
+        .run(&["run", "support", "--model", &spec, "--json"])
+        .json()
+}
+
+/// The script again, without the wait.
+fn heal(sandbox: &Sandbox) {
+    sandbox.script(&CONTENTS);
+}
+
+#[test]
+fn a_killed_run_goes_on_and_ends_as_if_it_had_not_been_killed() {
+    let expected = uncut();
+    for hangs in 0..3 {
+        let sandbox = Sandbox::new();
+        let run = hanging(&sandbox, "t-1", hangs);
+        let id = run.run_id();
+        run.end("-KILL");
+        heal(&sandbox);
+        let list = sandbox.run(&["runs", "list"]).out;
+        assert!(list.contains("cut off"), "{list}");
+        let resumed = match hangs {
+            0 => sandbox.run(&["runs", "resume", "--thread", "t-1", "--json"]),
+            _ => sandbox.run(&["runs", "resume", &id, "--json"]),
+        };
+        assert_eq!(
+            (resumed.code, resumed.json()),
+            (0, expected.clone()),
+            "{}",
+            resumed.err
+        );
+        let row = sandbox.run(&["runs", "show", &id, "--json"]).json();
+        assert_eq!(
+            (&row["status"], &row["attempts"]),
+            (&json!("success"), &json!(2))
+        );
+        let thread = sandbox.run(&["threads", "show", "t-1", "--json"]).json();
+        assert_eq!(thread["status"], "idle");
+        assert_eq!(sandbox.run(&["store", "check"]).code, 0);
+        // What had finished was not done again: each tool ended once in the whole log.
+        let log = sandbox.run(&["runs", "events", &id]).out;
+        assert_eq!(log.matches("\"tool_ended\"").count(), 2, "{log}");
+    }
+}
+
+#[test]
+fn a_resumed_run_keeps_its_budget_and_its_place_in_the_script() {
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 1);
+    let id = run.run_id();
+    run.end("-KILL");
+    heal(&sandbox);
+    let resumed = sandbox.run(&["runs", "resume", &id, "--events"]);
+    let first: Value = serde_json::from_str(resumed.out.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (
+            &first["type"],
+            &first["run_id"],
+            &first["budget"]["steps"],
+            &first["budget"]["tool_calls"]
+        ),
+        (&json!("run_started"), &json!(id), &json!(1), &json!(1))
+    );
+    let last: Value = serde_json::from_str(resumed.out.lines().last().unwrap()).unwrap();
+    assert_eq!(last["result"]["answer"], "Yes.");
+    assert!(
+        resumed.err.contains("budget steps 3/8, tool calls 2/5"),
+        "{}",
+        resumed.err
+    );
+    // Elsewhere the script is still found.
+}
+
+#[test]
+fn a_run_is_resumed_from_another_directory() {
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 1);
+    let id = run.run_id();
+    run.end("-KILL");
+    heal(&sandbox);
+    std::fs::create_dir(sandbox.path("elsewhere")).unwrap();
+    let mut command = sandbox.command(&["runs", "resume", &id]);
+    let output = command
+        .current_dir(sandbox.path("elsewhere"))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "Yes.\n");
+}
+
+#[test]
+fn ctrl_c_saves_and_says_how_to_go_on() {
+    for signal in ["-INT", "-TERM"] {
+        let sandbox = Sandbox::new();
+        let run = hanging(&sandbox, "t-1", 1);
+        let id = run.run_id();
+        let (code, _, err) = run.end(signal);
+        assert_eq!(code, Some(130));
+        assert!(
+            err.contains(&format!("saved; go on with: paraph runs resume {id}\n")),
+            "{err}"
+        );
+        let row = sandbox.run(&["runs", "show", &id, "--json"]).json();
+        assert_eq!(row["status"], "cancelled");
+        heal(&sandbox);
+        let resumed = sandbox.run(&["runs", "resume", &id, "--json"]);
+        assert_eq!(
+            (resumed.code, resumed.json()),
+            (0, uncut()),
+            "{}",
+            resumed.err
+        );
+    }
+}
+
+#[test]
+fn a_second_run_on_a_busy_thread_is_refused_and_named() {
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 1);
+    let id = run.run_id();
+    let spec = sandbox.script(&[FINAL]);
+    let args = [
+        "run", "support", "--model", &spec, "--thread", "t-1", "--json",
+    ];
+    let second = sandbox.run(&args);
+    assert_eq!(
+        (second.code, second.reason().as_str()),
+        (6, "conflict"),
+        "{}",
+        second.err
+    );
+    assert_eq!(second.json()["trace"], json!([]));
+    let text = sandbox.run(&args[..args.len() - 1]);
+    assert!(text.out.contains(&id), "{}", text.out);
+    // Nor can it be taken up a second time, forked or deleted.
+    for args in [
+        &["runs", "resume", &id][..],
+        &["threads", "delete", "t-1", "--yes"],
+        &["threads", "fork", "t-1", "--as", "copy"],
+    ] {
+        let ended = sandbox.run(args);
+        assert_eq!(ended.code, 6, "{args:?}: {}{}", ended.out, ended.err);
+    }
+    let list = sandbox.run(&["threads", "list", "--json"]).json();
+    assert_eq!(
+        (&list[0]["status"], &list[0]["holder"]),
+        (&json!("busy"), &json!(id))
+    );
+    // Another thread is not in its way.
+    let other = [
+        "run", "support", "--model", &spec, "--thread", "t-2", "--json",
+    ];
+    assert_eq!(sandbox.run(&other).code, 0);
+    run.end("-KILL");
+}
+
+#[test]
+fn a_run_is_cancelled_from_another_process_which_learns_what_happened() {
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 1);
+    let id = run.run_id();
+    let cancelled = sandbox.run(&["runs", "cancel", &id]);
+    assert_eq!(cancelled.code, 0, "{}{}", cancelled.out, cancelled.err);
+    let took_hold = format!("run {id} was cancelled, wished 20");
+    assert!(
+        cancelled.out.starts_with(&took_hold) && cancelled.out.contains(", took hold 20"),
+        "{}",
+        cancelled.out
+    );
+    let Hanging {
+        mut child, mut out, ..
+    } = run;
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!(last["result"]["stop_reason"], "cancelled");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let row = sandbox.run(&["runs", "show", &id, "--json"]).json();
+    assert_eq!(
+        (&row["status"], &row["cancel"]["reason"]),
+        (&json!("cancelled"), &json!("user"))
+    );
+    assert!(row["cancel"]["done_at"].is_string());
+    // A wish that came true is not wished again.
+    heal(&sandbox);
+    let resumed = sandbox.run(&["runs", "resume", &id, "--json"]);
+    assert_eq!(
+        (resumed.code, resumed.json()),
+        (0, uncut()),
+        "{}",
+        resumed.err
+    );
+}
+
+#[test]
+fn a_run_whose_process_is_dead_is_cancelled_at_once() {
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 0);
+    let id = run.run_id();
+    run.end("-KILL");
+    let cancelled = sandbox
+        .run(&["runs", "cancel", &id, "--no-wait", "--json"])
+        .json();
+    assert_eq!(
+        (&cancelled["cancelled"], &cancelled["ended"]),
+        (&json!(true), &json!(true))
+    );
+}
+
+#[test]
+fn a_run_whose_thread_went_on_is_not_resumed_but_can_be_run_again_from_there() {
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 1);
+    let id = run.run_id();
+    run.end("-KILL");
+    let spec = sandbox.script(&[FINAL]);
+    let args = [
+        "run", "support", "Other?", "--model", &spec, "--thread", "t-1",
+    ];
+    assert_eq!(sandbox.run(&args).code, 0);
+    let refused = sandbox.run(&["runs", "resume", &id]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+    let command = refused.err.rsplit_once("paraph run ").unwrap().1.trim();
+    let words: Vec<_> = ["run"].into_iter().chain(command.split(' ')).collect();
+    let spec = sandbox.script(&[BILLING, FINAL]);
+    let again = sandbox.run(&[&words[..], &["--model", &spec, "--json"]].concat());
+    assert_eq!(again.json(), uncut(), "{}", again.err);
+}
+
+#[test]
+fn processes_share_a_store() {
+    let sandbox = Sandbox::new();
+    let spec = sandbox.script(&CONTENTS);
+    let children: Vec<_> = (0..6)
+        .map(|n| {
+            let thread = format!("t-{n}");
+            let args = [
+                "run", "support", "--model", &spec, "--thread", &thread, "--json",
+            ];
+            let mut command = sandbox.command(&args);
+            command
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let expected = uncut();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((output.status.code(), result), (Some(0), expected.clone()));
+    }
+    let list = sandbox
+        .run(&["threads", "list", "--status", "idle", "--json"])
+        .json();
+    assert_eq!(list.as_array().unwrap().len(), 6);
+    assert_eq!(sandbox.run(&["store", "check"]).code, 0);
+}
+
+#[test]
+fn followed_events_come_while_the_run_goes_on_and_end_with_it() {
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 1);
+    let id = run.run_id();
+    let mut command = sandbox.command(&["runs", "events", &id, "--follow"]);
+    let mut follower = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut events = BufReader::new(follower.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"tool_ended\"") {
+        line.clear();
+        assert_ne!(events.read_line(&mut line).unwrap(), 0);
+    }
+    let (code, _, _) = run.end("-INT");
+    assert_eq!(code, Some(130));
+    let mut rest = String::new();
+    events.read_to_string(&mut rest).unwrap();
+    assert_eq!(follower.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,282 @@
+//! Where runs are kept: by default, by address, encrypted; and `paraph store …`.
+
+use crate::sandbox::{Ended, FINAL, PROFILE, Sandbox};
+use serde_json::json;
+
+const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+fn ran(sandbox: &Sandbox, more: &[&str], env: &[(&str, &str)]) -> Ended {
+    let spec = sandbox.script(&[PROFILE, FINAL]);
+    let base = [
+        "run", "support", "--model", &spec, "--thread", "t-1", "--quiet",
+    ];
+    sandbox.run_with(&[&base[..], more].concat(), env, "")
+}
+
+fn has(sandbox: &Sandbox, file: &str, text: &str) -> bool {
+    let bytes = std::fs::read(sandbox.path(file)).unwrap();
+    bytes
+        .windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn runs_are_kept_in_the_data_directory_unless_told_otherwise() {
+    let sandbox = Sandbox::new();
+    assert_eq!(ran(&sandbox, &[], &[]).code, 0);
+    let file = sandbox.path("data/paraph/paraph.db");
+    assert!(file.is_file());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode =
+            |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    }
+    // By a directory, a variable, a flag; each is a store of its own.
+    let list = |args: &[&str], env: &[(&str, &str)]| {
+        let json = sandbox
+            .run_with(&[&["threads", "list", "--json"], args].concat(), env, "")
+            .json();
+        json.as_array().unwrap().len()
+    };
+    assert_eq!(list(&[], &[]), 1);
+    assert_eq!(list(&[], &[("PARAPH_DATA_DIR", "elsewhere")]), 0);
+    assert_eq!(list(&[], &[("PARAPH_STORE", "sqlite://v.db")]), 0);
+    assert_eq!(
+        list(
+            &["--store", "sqlite://f.db"],
+            &[("PARAPH_STORE", "sqlite://v.db")]
+        ),
+        0
+    );
+    assert_eq!(list(&["--store", "memory:"], &[]), 0);
+    for made in ["elsewhere/paraph.db", "v.db", "f.db"] {
+        assert!(sandbox.path(made).is_file(), "{made}");
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_is_the_stores_failure() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "notes.db",
+        "this is no database, but it is long enough to look like one to nobody",
+    );
+    sandbox.file("folder/x", "");
+    for (url, expected) in [
+        ("sqlite://notes.db", "notes.db cannot be opened"),
+        ("sqlite://folder", "folder cannot be opened"),
+    ] {
+        let ended = ran(&sandbox, &["--store", url], &[]);
+        assert_eq!((ended.code, ended.out.as_str()), (6, ""), "{url}");
+        assert!(ended.err.contains(expected), "{url}: {}", ended.err);
+    }
+    // It was not touched.
+    assert!(has(&sandbox, "notes.db", "this is no database"));
+}
+
+#[test]
+fn an_encrypted_store_opens_with_its_key_alone_and_shows_it_to_nobody() {
+    let sandbox = Sandbox::new();
+    let key = [("PARAPH_ENCRYPTION_KEY", KEY)];
+    let store = ["--store", "sqlite://x.db"];
+    assert_eq!(ran(&sandbox, &store, &key).code, 0);
+    for secret in ["get_user_profile", "Anna", "Yes.", KEY] {
+        assert!(!has(&sandbox, "x.db", secret), "{secret}");
+    }
+    let show = |env: &[(&str, &str)]| {
+        sandbox.run_with(
+            &["threads", "show", "t-1", "--json", store[0], store[1]],
+            env,
+            "",
+        )
+    };
+    assert_eq!(show(&key).json()["values"]["ending"]["answer"], "Yes.");
+    // From a file too.
+    sandbox.file("key", &format!("{KEY}\n"));
+    assert_eq!(show(&[("PARAPH_ENCRYPTION_KEY_FILE", "key")]).code, 0);
+    let other = KEY.replace("1f", "2f");
+    for (env, expected) in [
+        (vec![], "the store is encrypted"),
+        (
+            vec![("PARAPH_ENCRYPTION_KEY", other.as_str())],
+            "PARAPH_ENCRYPTION_KEY: the store is encrypted under another key",
+        ),
+        (
+            vec![("PARAPH_ENCRYPTION_KEY", "secret")],
+            "PARAPH_ENCRYPTION_KEY: an encryption key has 64",
+        ),
+    ] {
+        let ended = show(&env);
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{expected}");
+        assert!(ended.err.contains(expected), "{}", ended.err);
+    }
+    let settings = sandbox.run_with(&["config", "show", "--json"], &key, "");
+    assert!(settings.out.contains("encryption_key") && !settings.out.contains(KEY));
+    let doctor = sandbox.run_with(&["doctor"], &key, "");
+    assert!(!doctor.out.contains(KEY));
+    sandbox.file("paraph.toml", "encryption_key = \"x\"\n");
+    let ended = sandbox.run(&["threads", "list"]);
+    assert!(
+        ended.code == 2
+            && ended
+                .err
+                .contains("a secret does not belong into this file"),
+        "{}",
+        ended.err
+    );
+}
+
+#[test]
+fn a_damaged_row_is_found_and_named() {
+    let sandbox = Sandbox::new();
+    let store = ["--store", "sqlite://x.db"];
+    assert_eq!(ran(&sandbox, &store, &[]).code, 0);
+    let check = |more: &[&str]| sandbox.run(&[&["store", "check"], &store[..], more].concat());
+    let fine = check(&["--json"]).json();
+    assert_eq!(
+        (&fine["ok"], &fine["threads"], &fine["checkpoints"]),
+        (&json!(true), &json!(1), &json!(4))
+    );
+    assert!(
+        check(&[])
+            .out
+            .starts_with("ok: sqlite://x.db: 1 thread, 1 run, 4 checkpoints and ")
+    );
+    // One letter of the state, in the file itself.
+    let mut bytes = std::fs::read(sandbox.path("x.db")).unwrap();
+    let text = br#"\"name\":\"Anna\""#;
+    let found: Vec<_> = (0..bytes.len() - text.len())
+        .filter(|at| bytes[*at..].starts_with(text))
+        .collect();
+    assert!(!found.is_empty());
+    for at in found {
+        bytes[at + text.len() - 3] = b'e';
+    }
+    std::fs::write(sandbox.path("x.db"), bytes).unwrap();
+    let damaged = check(&[]);
+    assert_eq!(damaged.code, 6);
+    assert!(
+        damaged.out.starts_with("DAMAGED: sqlite://x.db: "),
+        "{}",
+        damaged.out
+    );
+    assert!(
+        damaged.out.contains("t-1") && damaged.out.contains("history"),
+        "{}",
+        damaged.out
+    );
+    // Nobody is given it for sound.
+    assert!(
+        damaged.out.contains("1 thread, 1 run, 4 checkpoints"),
+        "{}",
+        damaged.out
+    );
+    let shown = sandbox.run(&["threads", "show", "t-1", "--json", store[0], store[1]]);
+    assert_eq!((shown.code, shown.out.as_str()), (6, ""));
+    // But it can be got rid of.
+    let deleted = sandbox.run(&["threads", "delete", "t-1", "--yes", store[0], store[1]]);
+    assert_eq!(deleted.code, 0, "{}", deleted.err);
+    assert_eq!(check(&[]).code, 0);
+}
+
+#[test]
+fn sizes_are_told_per_thread_and_channel() {
+    let sandbox = Sandbox::new();
+    assert_eq!(ran(&sandbox, &[], &[]).code, 0);
+    let stats = sandbox.run(&["store", "stats", "--json"]).json();
+    let keys: Vec<_> = stats
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        keys,
+        ["bytes", "disk_free_bytes", "file_bytes", "store", "threads"]
+    );
+    let thread = &stats["threads"][0];
+    assert_eq!(
+        (&thread["thread"], &thread["checkpoints"]),
+        (&json!("t-1"), &json!(4))
+    );
+    let channels = thread["channels"].as_array().unwrap();
+    assert!(channels.iter().any(|channel| channel["channel"] == "trace"));
+    let text = sandbox.run(&["store", "stats", "--thread", "t-1"]).out;
+    assert!(
+        text.contains("\nTHREAD  CHECKPOINTS  NOTES  EVENTS  SIZE\nt-1 "),
+        "{text}"
+    );
+    assert!(text.contains("\nCHANNEL "), "{text}");
+    assert_eq!(sandbox.run(&["store", "stats", "--thread", "x"]).code, 2);
+}
+
+#[test]
+fn a_backup_is_a_store_and_replaces_nothing() {
+    let sandbox = Sandbox::new();
+    assert_eq!(ran(&sandbox, &[], &[]).code, 0);
+    let made = sandbox.run(&["store", "backup", "copy.db"]);
+    assert_eq!(made.code, 0, "{}", made.err);
+    assert!(made.out.contains(" to copy.db ("), "{}", made.out);
+    let from = |store: &str| {
+        sandbox
+            .run(&["threads", "show", "t-1", "--json", "--store", store])
+            .json()
+    };
+    assert_eq!(
+        from("sqlite://copy.db")["values"],
+        sandbox.run(&["threads", "show", "t-1", "--json"]).json()["values"]
+    );
+    let again = sandbox.run(&["store", "backup", "copy.db"]);
+    assert_eq!(again.code, 2);
+    assert!(
+        again.err.contains("copy.db is there already"),
+        "{}",
+        again.err
+    );
+    let memory = sandbox.run(&["store", "backup", "m.db", "--store", "memory:"]);
+    assert!(
+        memory.code == 2 && memory.err.contains("only a store in a file"),
+        "{}",
+        memory.err
+    );
+    assert!(!sandbox.path("m.db").exists());
+}
+
+#[test]
+fn migrating_says_which_format_there_was_and_is() {
+    let sandbox = Sandbox::new();
+    let migrate = || sandbox.run(&["store", "migrate", "--json"]).json();
+    let made = migrate();
+    assert_eq!(made["before"], json!(null));
+    let now = made["now"].as_i64().unwrap();
+    let again = migrate();
+    assert_eq!(
+        (&again["before"], &again["backup"]),
+        (&json!(now), &json!(null))
+    );
+    let text = sandbox.run(&["store", "migrate"]).out;
+    assert!(text.contains("which is this version's"), "{text}");
+}
+
+#[test]
+fn the_doctor_knows_the_store() {
+    let sandbox = Sandbox::new();
+    let store = |sandbox: &Sandbox| {
+        let checks = sandbox.run(&["doctor", "--json"]).json();
+        let checks = checks.as_array().unwrap().clone();
+        checks
+            .into_iter()
+            .find(|check| check["check"] == "store")
+            .unwrap()
+    };
+    let before = store(&sandbox);
+    assert_eq!(before["verdict"], "note");
+    // Looking makes none.
+    assert!(!sandbox.path("data/paraph/paraph.db").exists());
+    assert_eq!(ran(&sandbox, &[], &[]).code, 0);
+    assert_eq!(store(&sandbox)["verdict"], "ok");
+    std::fs::write(sandbox.path("data/paraph/paraph.db"), "x".repeat(5_000)).unwrap();
+    assert_eq!(store(&sandbox)["verdict"], "wrong");
+}
