@@ -8,6 +8,7 @@ use crate::{
 use futures::future::BoxFuture;
 use rusqlite::{
     Connection, ErrorCode, OpenFlags,
+    config::DbConfig,
     types::{ToSqlOutput, ValueRef},
 };
 use std::{
@@ -85,6 +86,8 @@ impl Place {
         // Waiting is done here, not by SQLite, whose waits grow in step in all processes.
         connection.busy_timeout(Duration::ZERO)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        // Else statements are planned again and again, for the values that are bound to them.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         self.patiently(|| {
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "foreign_keys", "ON")?;
