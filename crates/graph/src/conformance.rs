@@ -1,7 +1,8 @@
 //! What every store must do: suites that each implementation runs.
 //!
 //! Called by the tests of stores: memory's in this crate, SQLite's and Postgres' in theirs. [`RULES`] look
-//! through [`Checkpoints`] only, [`THREAD_RULES`] through [`Threads`], [`MEMORY_RULES`] through [`Memory`].
+//! through [`Checkpoints`] only, [`THREAD_RULES`] through [`Threads`], [`MEMORY_RULES`] through [`Memory`],
+//! and [`ENGINE_RULES`] run graphs on a store.
 //! They use threads and namespaces of their own names, so that they also run on a store that has others.
 //! They must not know what notes and channels mean.
 //!
@@ -17,6 +18,7 @@
 
 mod copies;
 mod deletes;
+mod engine;
 mod logs;
 mod memories;
 mod prunes;
@@ -31,6 +33,7 @@ mod writes;
 use crate::{Checkpoints, Error, Memory, Threads};
 use copies::*;
 use deletes::*;
+use engine::*;
 use futures::{FutureExt, future::BoxFuture};
 use logs::*;
 use memories::*;
@@ -183,4 +186,42 @@ fn is_conflict(error: &Error) -> bool {
 
 fn is_unknown(error: &Error) -> bool {
     matches!(error, Error::UnknownCheckpoint { .. })
+}
+
+rules! {
+    /// All rules about graphs that run on a store.
+    ENGINE_RULES: dyn Threads, Play;
+    run_saved: "a run is saved and read back, the next one goes on from it, and the rows say so",
+    cut_anywhere: "a run that is cut after any event goes on and comes to the same as an uncut one",
+    steps_kept: "what a step did is not done again",
+    questions_by_id: "questions are answered by id, in any order, once",
+    written_between: "what is written between runs leaves what is open, or follows the way of the node it is for",
+    failures_kept: "attempts and failures are on record, and what finished beside them is not run again",
+    history_read: "the history has every superstep, with its state",
+    forks_apart: "forks and replays go their own ways and change nothing that was there",
+    old_questions: "an old question is answered otherwise on a branch of its own",
+    whole_threads: "a copied, pruned, undone or deleted thread is run on",
+    stateless: "each call of a subgraph has its own place, in which it can be read, written to and answered",
+    persistent: "a persistent subgraph remembers its calls, and goes back in time with its parent",
+    one_driver: "one run drives a thread, and the others are told who",
+    cancelled_from_afar: "a wish that is written down ends a run, which says when",
+    left_behind: "a run that was over and had not said so is finished without running anything again",
+    logged: "the log has what was told, in order",
+    logged_once: "what the log shares with checkpoints reads as it was told",
+    random_programs: "random graphs that are cut at random come to the same as uncut ones",
+}
+
+/// The rule about random graphs with these seeds: for more of them than a suite takes, or for one that failed.
+///
+/// # Errors
+/// What the store does instead.
+pub async fn check_programs(
+    store: &Arc<dyn Threads>,
+    seeds: std::ops::Range<u64>,
+) -> Result<(), Broken> {
+    let checked = programs(&Play::on(store.clone(), "check_programs"), seeds).await;
+    checked.map_err(|why| Broken {
+        rule: "random graphs that are cut at random come to the same as uncut ones",
+        why,
+    })
 }

@@ -42,6 +42,9 @@
 //! `run`, the one driver `drive`, a run in memory `live`, one task under its policy `attempt`, saving and
 //! telling `journal`.
 
+// What `#[derive(State)]` expands to names this crate, also here.
+extern crate self as paraph_graph;
+
 mod any;
 mod attempt;
 mod builder;
