@@ -1,27 +1,60 @@
 //! Removing a thread with all that belongs to it.
 
-use super::{living, row};
+use super::living::{Living, Owner, dispossess};
 use crate::{
-    codec::Codec,
     database::{Database, Fault},
     durable::Durable,
+    error::damaged,
     gateway,
     sql::{Statement, Tx},
-    threads::living::Living,
 };
-use paraph_graph::Error;
+use paraph_graph::{Error, RunId};
 use std::sync::Arc;
 
-async fn delete(
-    tx: &mut dyn Tx,
-    codec: &Codec,
-    living: &Living,
-    name: &str,
-) -> Result<bool, Fault> {
+/// What of a thread's row matters here. Its documents are not read: a damaged thread can be deleted too.
+struct Found {
+    id: i64,
+    holder: Option<RunId>,
+    owner: Owner,
+}
+
+/// Finds the thread; nobody else writes to it until this transaction is over.
+async fn hold(tx: &mut dyn Tx, name: &str) -> Result<Option<Found>, Fault> {
+    let hold = Statement::new(
+        "UPDATE thread SET epoch = epoch WHERE name = $1",
+        [name.into()],
+    );
+    let find = Statement::new(
+        "SELECT id, holder, owner, expires_ms FROM thread WHERE name = $1",
+        [name.into()],
+    );
+    let row = tx.all(vec![hold, find]).await?.pop();
+    let Some(row) = row.and_then(|answer| answer.first()) else {
+        return Ok(None);
+    };
+    let bad =
+        |e: crate::sql::BadCell| damaged(format!("the row of thread `{name}`"), e.to_string());
+    // Whoever cannot be read holds nothing.
+    let until = row.unsigned(3).unwrap_or(0);
+    let owner = row.opt_text(2).ok().flatten();
+    Ok(Some(Found {
+        id: row.int(0).map_err(bad)?,
+        holder: row.opt_parsed(1, "a run").ok().flatten(),
+        owner: owner.map(|owner| (owner.to_owned(), until)),
+    }))
+}
+
+async fn delete(tx: &mut dyn Tx, living: &Living, name: &str) -> Result<bool, Fault> {
     let mut statements = Vec::new();
-    let found = row::hold(tx, codec, name).await?;
+    let found = hold(tx, name).await?;
     if let Some(found) = &found {
-        living::free(tx, living, found).await?;
+        if found.holder.is_some() && living.has(&found.owner) {
+            return Err(Fault::Refused(Error::Conflict {
+                thread: name.to_owned(),
+                holder: found.holder,
+            }));
+        }
+        dispossess(tx, found.id).await?;
         // In this order, whether or not the database removes rows with what they belong to.
         statements.extend(
             [
@@ -46,11 +79,11 @@ async fn delete(
 impl<D: Database> Durable<D> {
     pub(super) async fn delete_thread(&self, name: &str) -> Result<bool, Error> {
         let living = Arc::new(self.living_on(&[name]).await?);
-        let (codec, lane) = (self.codec.clone(), name);
+        let lane = name;
         let name = Arc::<str>::from(name);
         self.write(lane, move |tx| {
-            let (codec, living, name) = (codec.clone(), living.clone(), name.clone());
-            Box::pin(async move { delete(tx, &codec, &living, &name).await })
+            let (living, name) = (living.clone(), name.clone());
+            Box::pin(async move { delete(tx, &living, &name).await })
         })
         .await
     }
