@@ -6,8 +6,9 @@
 //! what was changed, cut short or put into another row is an error and never a value.
 
 use crate::{seal::Seal, sql::Cell};
-use std::{borrow::Cow, io::Read};
+use std::{borrow::Cow, cell::RefCell};
 use xxhash_rust::xxh3::Xxh3Default;
+use zstd::bulk::{Compressor, Decompressor};
 
 /// The longest document that stays readable, in bytes.
 pub(crate) const LONGEST_PLAIN: usize = 16 * 1024;
@@ -295,11 +296,22 @@ fn with(packing: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// Nothing for what could not be read back: the database says that it is too long.
+// To make a context costs more than what is usually done with it, so each thread keeps one.
+thread_local! {
+    static PRESS: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static UNPRESS: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
 fn compressed(json: &[u8]) -> Option<Vec<u8>> {
     if json.len() as u64 > LONGEST {
         return None;
     }
-    let frame = zstd::bulk::compress(json, LEVEL).ok()?;
+    let frame = PRESS.with_borrow_mut(|press| {
+        if press.is_none() {
+            *press = Compressor::new(LEVEL).ok();
+        }
+        press.as_mut()?.compress(json).ok()
+    })?;
     let mut body = Vec::with_capacity(frame.len() + 8);
     body.extend((json.len() as u64).to_le_bytes());
     body.extend(frame);
@@ -313,11 +325,16 @@ fn decompressed(column: &str, body: &[u8]) -> Result<Vec<u8>, String> {
     if length > LONGEST {
         return Err(format!("`{column}` says it has {length} bytes"));
     }
-    let mut json = Vec::new();
     // One byte more than there should be, so that a longer one is seen and not cut.
-    zstd::stream::read::Decoder::with_buffer(frame)
-        .and_then(|decoder| decoder.take(length + 1).read_to_end(&mut json))
-        .map_err(|e| format!("`{column}` cannot be unpacked: {e}"))?;
+    let most = usize::try_from(length + 1).unwrap_or(usize::MAX);
+    let json = UNPRESS.with_borrow_mut(|unpress| {
+        let unpress = match unpress {
+            Some(unpress) => unpress,
+            None => unpress.insert(Decompressor::new()?),
+        };
+        unpress.decompress(frame, most)
+    });
+    let json = json.map_err(|e| format!("`{column}` cannot be unpacked: {e}"))?;
     if json.len() as u64 != length {
         return Err(format!("`{column}` is not as long as it says"));
     }
