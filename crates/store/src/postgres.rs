@@ -239,7 +239,7 @@ impl Database for PostgresServer {
         lane: &str,
         work: Work<T>,
     ) -> BoxFuture<'static, Result<T, Fault>> {
-        let (job, told) = Waiting::new(lane, work);
+        let (job, told) = Waiting::ends(lane, work);
         let count = u64::try_from(self.lanes.len()).unwrap_or(1).max(1);
         let which = usize::try_from(lane::number(lane).unsigned_abs() % count).unwrap_or(0);
         // Should there be no lane any more, the job is dropped, and `told` says so.

@@ -44,6 +44,21 @@ async fn a_postgres_store_does_what_every_store_must() {
     assert_eq!(broken, []);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn graphs_on_postgres_do_what_they_do_on_every_store() {
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
+    let store = Postgres::connect(&cluster.url(), Options::default()).await;
+    let store: Arc<dyn Threads> = Arc::new(store.unwrap());
+    let mut broken = Vec::new();
+    for rule in conformance::ENGINE_RULES {
+        broken.extend(rule.check(&store).await.err());
+    }
+    broken.extend(conformance::check_programs(&store, 0..5).await.err());
+    assert_eq!(broken, []);
+}
+
 #[derive(State, Clone, Default, Debug, PartialEq)]
 struct Case {
     #[reduce(append)]

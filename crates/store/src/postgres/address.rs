@@ -128,10 +128,6 @@ fn with_patience(config: &mut Config) {
 }
 
 /// A URL without the parameters that are ours to read, and what these are.
-#[expect(
-    clippy::type_complexity,
-    reason = "three parts of one text, taken apart at once"
-)]
 fn take_tls(url: &str) -> Result<(String, Option<String>, Option<PathBuf>), String> {
     let Some((base, query)) = url.split_once('?') else {
         return Ok((url.to_owned(), None, None));

@@ -67,7 +67,8 @@ pub(super) fn number(name: &str) -> i64 {
 }
 
 impl<T: Send + 'static> Waiting<T> {
-    pub(super) fn new(
+    /// Both ends: what waits in a lane, and where its outcome is told.
+    pub(super) fn ends(
         name: &str,
         work: Work<T>,
     ) -> (Box<dyn Job>, oneshot::Receiver<Result<T, Fault>>) {

@@ -4,7 +4,7 @@
 
 use super::{
     address::Address,
-    fault::{backend, opening, words},
+    fault::{opening, words},
 };
 use crate::error::Error;
 use deadpool_postgres::{Client, PoolError};

@@ -3,6 +3,12 @@
 //! Used by the tests that need a real server, in other crates by `#[path]`; it knows nothing of Paraph and
 //! needs nothing but the standard library. A machine without Postgres skips those tests and says so, or
 //! fails them where `PARAPH_REQUIRE_SERVICES=1`.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test uses a part of it, be it from a test crate or from inside one"
+)]
 
 use std::{
     ffi::OsStr,
