@@ -73,11 +73,6 @@ impl<'a> Doc<'a> {
         ]
     }
 
-    /// How many bytes it takes.
-    pub(crate) fn len(&self) -> usize {
-        self.text.as_ref().map_or(0, |text| text.len()) + self.packed.as_ref().map_or(0, Vec::len)
-    }
-
     /// For as long as one likes.
     pub(crate) fn owned(self) -> Doc<'static> {
         Doc {
@@ -295,13 +290,13 @@ fn with(packing: u8, body: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// Nothing for what could not be read back: the database says that it is too long.
 // To make a context costs more than what is usually done with it, so each thread keeps one.
 thread_local! {
     static PRESS: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static UNPRESS: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
+/// Nothing for what could not be read back: the database says that it is too long.
 fn compressed(json: &[u8]) -> Option<Vec<u8>> {
     if json.len() as u64 > LONGEST {
         return None;
