@@ -115,7 +115,9 @@ async fn remove(
     let events = send(tx, gone.difference(&stay).map(forget).collect()).await?;
     let told = events::pieces_told(tx, found.id, &found.row.name).await?;
     let mut checkpoints = 0;
-    for line in lines.iter().filter(|line| line.kept.len() < line.all.len()) {
+    // A scope that only the log needed so far may be needed by nobody now.
+    let shrinks = |line: &&Line| line.kept.len() < line.all.len() || line.all.is_empty();
+    for line in lines.iter().filter(shrinks) {
         scope::shrink(tx, codec, line, &told).await?;
         checkpoints += (line.all.len() - line.kept.len()) as u64;
     }

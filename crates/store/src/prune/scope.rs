@@ -34,11 +34,13 @@ pub(super) async fn shrink(
         statements.push(of("DELETE FROM note WHERE scope = $1 AND checkpoint = $2"));
         statements.push(of("DELETE FROM checkpoint WHERE scope = $1 AND id = $2"));
     }
+    let is_told = told.iter().any(|(scope, _)| *scope == line.row);
     statements.push(match line.kept.last() {
-        None => Statement::new("DELETE FROM scope WHERE id = $1", [line.row.into()]),
-        Some(head) => Statement::new(
+        // Its pieces would go with it, and the log may need some.
+        None if !is_told => Statement::new("DELETE FROM scope WHERE id = $1", [line.row.into()]),
+        head => Statement::new(
             "UPDATE scope SET head = $2 WHERE id = $1 AND head IS DISTINCT FROM $2",
-            [line.row.into(), head.to_string().into()],
+            [line.row.into(), head.map(ToString::to_string).into()],
         ),
     });
     send(tx, statements).await?;
