@@ -11,12 +11,14 @@ pub(crate) use read::import;
 pub(crate) use write::{Out, export, pages};
 
 use crate::pieces::Raw;
+use paraph_gateway::{CallRecord, RunRef};
 use paraph_graph::{
     CheckpointId, Interrupt, Metadata, Name, NoteKind, PatchKind, RunId, RunStatus, TaskId,
     ThreadStatus,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// What the document says it is.
 pub(crate) const FORMAT: &str = "paraph-thread";
@@ -72,6 +74,21 @@ struct Run {
     updated_ms: u64,
     attempts: u32,
     error: Option<String>,
+    /// The gateway's records of its calls, by which none of them is made twice.
+    #[serde(default)]
+    calls: Vec<CallRecord>,
+    /// What it used beside its calls.
+    #[serde(default)]
+    counters: BTreeMap<String, u64>,
+}
+
+/// Whose records those of a run are, at the gateway.
+fn owner(graph: &str, thread: &str, run: RunId) -> RunRef {
+    paraph_gateway::Scope {
+        run: run.to_string(),
+        ..paraph_gateway::Scope::new(graph, thread)
+    }
+    .run_ref()
 }
 
 /// The graph itself, or one of its subgraphs.

@@ -3,8 +3,10 @@
 //! The document comes from outside: all of it is checked before anything is written, and what was written
 //! is removed again if the store fails half-way.
 
-use super::{CheckpointPart, Document, FORMAT, Head, Run, ScopePart, VERSION};
+use super::{CheckpointPart, Document, FORMAT, Head, Run, ScopePart, VERSION, owner};
 use crate::failure::Failure;
+use crate::stores::Kept;
+use paraph_gateway::{Add, CallRecord, Change};
 use paraph_graph::{
     CheckpointId, Claim, Delta, Lease, LogEntry, Note, Notes, PatchKind, Put, RunEnd, RunId,
     RunStart, RunStatus, Scope, Standing, ThreadStatus, Threads,
@@ -12,6 +14,7 @@ use paraph_graph::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// How many events go into one transaction.
 const EVENTS: usize = 500;
@@ -31,10 +34,11 @@ pub(crate) struct Imported {
 
 /// Reads the document and writes the thread.
 pub(crate) async fn import(
-    threads: &dyn Threads,
+    kept: &Kept,
     text: &[u8],
     name: Option<&str>,
 ) -> Result<Imported, Failure> {
+    let threads = &*kept.threads;
     let document = parse(text)?;
     let own = document.thread.name.clone();
     let name = name.unwrap_or(&own).to_owned();
@@ -45,6 +49,7 @@ pub(crate) async fn import(
     }
     let written = Import {
         threads,
+        records: &*kept.opened.gateway,
         name: &name,
         document: &document,
     }
@@ -129,6 +134,7 @@ fn in_order(scope: &ScopePart) -> Result<(), String> {
 
 struct Import<'a> {
     threads: &'a dyn Threads,
+    records: &'a dyn paraph_gateway::Store,
     name: &'a str,
     document: &'a Document,
 }
@@ -194,7 +200,32 @@ impl Import<'_> {
         };
         self.threads.finish(self.name, end).await?;
         drop(lease);
+        self.records(run).await?;
         Ok(true)
+    }
+
+    /// Writes what the gateway knows of a run.
+    async fn records(&self, run: &Run) -> Result<(), Failure> {
+        let owner = Arc::new(owner(&run.graph, self.name, run.id));
+        let calls = run.calls.iter().map(|call| CallRecord {
+            run: owner.clone(),
+            ..call.clone()
+        });
+        let add = run.counters.iter().map(|(counter, by)| Add {
+            run: owner.clone(),
+            counter: counter.clone(),
+            by: *by,
+        });
+        let change = Change {
+            guards: Vec::new(),
+            calls: calls.collect(),
+            add: add.collect(),
+        };
+        if change == Change::default() {
+            return Ok(());
+        }
+        let written = self.records.commit(change).await;
+        written.map_err(|error| Failure::Broken(error.to_string()))
     }
 
     async fn scope(&self, scope: &ScopePart, lease: &Lease) -> Result<usize, Failure> {

@@ -1,8 +1,9 @@
 //! Writes a thread as a document. Holds a few checkpoints at a time, however long the history is.
 
-use super::{ChannelPart, CheckpointPart, EventPart, FORMAT, Head, NotePart, Run, VERSION};
+use super::{ChannelPart, CheckpointPart, EventPart, FORMAT, Head, NotePart, Run, VERSION, owner};
 use crate::failure::Failure;
 use crate::pieces;
+use crate::stores::Kept;
 use paraph_graph::{
     CheckpointId, Entry, HistoryQuery, Loaded, LogQuery, RunQuery, Scope, ThreadRow, Threads,
 };
@@ -48,11 +49,8 @@ const CHECKPOINTS: usize = 32;
 const RUNS: usize = 200;
 
 /// Writes the thread. Whoever fails half-way throws away what was written.
-pub(crate) async fn export(
-    threads: &dyn Threads,
-    row: &ThreadRow,
-    out: &mut Out<'_>,
-) -> Result<(), Failure> {
+pub(crate) async fn export(kept: &Kept, row: &ThreadRow, out: &mut Out<'_>) -> Result<(), Failure> {
+    let threads = &*kept.threads;
     let name = row.name.as_str();
     let head = Head {
         name: row.name.clone(),
@@ -73,7 +71,7 @@ pub(crate) async fn export(
         env!("CARGO_PKG_VERSION"),
         serde_json::to_string(&head)?
     ))?;
-    runs(threads, name, out).await?;
+    runs(kept, name, out).await?;
     out.text("],\n\"scopes\": [")?;
     for (n, namespace) in threads.namespaces(name).await?.iter().enumerate() {
         let comma = if n > 0 { "," } else { "" };
@@ -101,7 +99,7 @@ fn element(out: &mut Out<'_>, first: &mut bool, value: &impl Serialize) -> Resul
     out.text(&format!("{comma}\n{text}"))
 }
 
-async fn runs(threads: &dyn Threads, name: &str, out: &mut Out<'_>) -> Result<(), Failure> {
+async fn runs(kept: &Kept, name: &str, out: &mut Out<'_>) -> Result<(), Failure> {
     let mut query = RunQuery {
         thread: Some(name.to_owned()),
         limit: Some(RUNS),
@@ -110,9 +108,15 @@ async fn runs(threads: &dyn Threads, name: &str, out: &mut Out<'_>) -> Result<()
     };
     let mut first = true;
     loop {
-        let page = threads.runs(&query).await?;
+        let page = kept.threads.runs(&query).await?;
         for row in &page {
+            let owner = owner(&row.graph, name, row.id);
+            let records = &kept.opened.gateway;
+            let calls = records.calls(&owner).await.map_err(unread)?;
+            let counters = records.counters(&owner).await.map_err(unread)?;
             let run = Run {
+                calls,
+                counters,
                 id: row.id,
                 graph: row.graph.clone(),
                 status: row.status,
@@ -129,6 +133,10 @@ async fn runs(threads: &dyn Threads, name: &str, out: &mut Out<'_>) -> Result<()
         }
         query.offset += page.len();
     }
+}
+
+fn unread(error: paraph_gateway::StoreError) -> Failure {
+    Failure::Broken(error.to_string())
 }
 
 async fn checkpoints(

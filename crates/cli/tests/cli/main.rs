@@ -10,6 +10,8 @@ mod configuration;
 mod hostile;
 mod listings;
 mod odd_input;
+#[cfg(unix)]
+mod postgres;
 mod results;
 #[cfg(unix)]
 mod resuming;

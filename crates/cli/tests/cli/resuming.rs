@@ -158,7 +158,6 @@ fn a_resumed_run_keeps_its_budget_and_its_place_in_the_script() {
         "{}",
         resumed.err
     );
-    // Elsewhere the script is still found.
 }
 
 #[test]
@@ -175,6 +174,63 @@ fn a_run_is_resumed_from_another_directory() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "Yes.\n");
+}
+
+#[test]
+fn a_run_that_was_cut_off_moves_with_its_thread_and_goes_on_there() {
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 1);
+    let id = run.run_id();
+    run.end("-KILL");
+    heal(&sandbox);
+    let export = sandbox.run(&["threads", "export", "t-1", "-o", "t.json"]);
+    assert_eq!(export.code, 0, "{}", export.err);
+    let other = |args: &[&str]| sandbox.run(&[args, &["--store", "sqlite://o.db"]].concat());
+    assert_eq!(other(&["threads", "import", "t.json"]).code, 0);
+    let resumed = other(&["runs", "resume", &id, "--json"]);
+    assert_eq!(
+        (resumed.code, resumed.json()),
+        (0, uncut()),
+        "{}",
+        resumed.err
+    );
+    // With the calls it had made where it was.
+    assert!(resumed.err.contains("tool calls 2/5"), "{}", resumed.err);
+}
+
+#[test]
+fn a_run_of_which_nothing_was_saved_begins_when_it_is_resumed() {
+    let sandbox = Sandbox::new();
+    heal(&sandbox);
+    let run = sandbox.run(&[
+        "run",
+        "support",
+        "--model",
+        "scripted:script.jsonl",
+        "--thread",
+        "t",
+    ]);
+    assert_eq!(run.code, 0);
+    // As after a kill between the lease and the first checkpoint.
+    let mut document = sandbox.run(&["threads", "export", "t"]).json();
+    document["scopes"] = json!([]);
+    document["events"] = json!([]);
+    document["runs"][0]["status"] = json!("running");
+    document["runs"][0]["calls"] = json!([]);
+    document["runs"][0]["counters"] = json!({});
+    sandbox.file("t.json", &document.to_string());
+    let other = |args: &[&str]| sandbox.run(&[args, &["--store", "sqlite://o.db"]].concat());
+    assert_eq!(other(&["threads", "import", "t.json"]).code, 0);
+    let resumed = other(&["runs", "resume", "--thread", "t", "--json"]);
+    assert_eq!(
+        (resumed.code, resumed.json()),
+        (0, uncut()),
+        "{}",
+        resumed.err
+    );
+    let id = document["runs"][0]["id"].as_str().unwrap();
+    let row = other(&["runs", "show", id, "--json"]).json();
+    assert_eq!(row["status"], "success");
 }
 
 #[test]

@@ -174,15 +174,15 @@ fn run_words(stop: &Stop) -> Words {
         ),
         Stop::Cancelled => (
             "The run was interrupted from outside. What its store keeps of it is what had finished.",
-            "Go on with the thread if its store outlives the process; otherwise run it again.",
+            "Go on with it by `paraph runs resume RUN`, if its store outlives the process; otherwise run it again.",
         ),
         Stop::Conflict(_) => (
             "Another process drives this run, or this very call is still under way.",
-            "Wait for the other one, or stop it, and try again.",
+            "Wait for the other one, or end it by `paraph runs cancel RUN`, and try again.",
         ),
         Stop::StoreError(_) => (
             "The store could not be read or written. Nothing that was not saved counts as done.",
-            "Check the store's URL, its rights and the disk, then run again.",
+            "Check the store's address, its rights and the disk (`paraph doctor`, `paraph store check`), then go on by `paraph runs resume RUN`.",
         ),
         _ => (
             "The program contradicted itself. This is a fault of ours or of the agent's code, not of its model.",

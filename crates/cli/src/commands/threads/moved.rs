@@ -20,7 +20,7 @@ pub(super) async fn export(kept: &Kept, args: &ExportArgs) -> Result<u8, Failure
     let Some(path) = &args.output else {
         let out = std::io::BufWriter::new(std::io::stdout());
         let mut out = portable::Out::new(out, "standard output");
-        portable::export(&*kept.threads, &row, &mut out).await?;
+        portable::export(kept, &row, &mut out).await?;
         return Ok(FINISHED);
     };
     let shown = path.display().to_string();
@@ -36,7 +36,7 @@ pub(super) async fn export(kept: &Kept, args: &ExportArgs) -> Result<u8, Failure
     let file = options.open(&partial).map_err(broken)?;
     let written = async {
         let mut out = portable::Out::new(std::io::BufWriter::new(&file), shown.clone());
-        portable::export(&*kept.threads, &row, &mut out).await?;
+        portable::export(kept, &row, &mut out).await?;
         drop(out);
         file.sync_all().map_err(broken)?;
         std::fs::rename(&partial, path).map_err(broken)
@@ -55,7 +55,7 @@ pub(super) async fn import(kept: &Kept, args: &ImportArgs) -> Result<u8, Failure
         crate::commands::check_thread_name("--as", to)?;
     }
     let text = document(&args.file)?;
-    let imported = portable::import(&*kept.threads, &text, args.to.as_deref()).await?;
+    let imported = portable::import(kept, &text, args.to.as_deref()).await?;
     if imported.begins_anew {
         note(&format!(
             "warning: something was due on the thread; under the new name `{}` it begins anew, without \
