@@ -13,7 +13,7 @@
 use std::{
     ffi::OsStr,
     fs::{self, File},
-    io,
+    io::{self, Write},
     net::TcpListener,
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
@@ -56,7 +56,7 @@ struct Owner {
 /// this process ended without a word.
 struct Server {
     shell: Child,
-    _open: ChildStdin,
+    open: ChildStdin,
     pid: u32,
 }
 
@@ -189,9 +189,10 @@ impl Cluster {
             Stop::Orderly => "INT",
             Stop::Abrupt => "QUIT",
         };
+        // Both may be gone already.
+        let _ = server.open.write_all(b"stop\n");
         let mut control = self.place.command("pg_ctl");
         control.args(["kill", signal, &server.pid.to_string()]);
-        // It may be gone already.
         let _ = control.output();
         let began = Instant::now();
         while server.shell.try_wait().unwrap().is_none() {
@@ -226,11 +227,11 @@ impl Cluster {
             .append(true)
             .open(self.data.with_extension("log"))
             .unwrap();
-        // `cat` returns when the other end of the pipe closes, which is when this process is no more.
+        // `read` gets a word when the server is to be stopped, and none when this process is no more.
         let watch = r#"exec 3<&0
 "$@" <&- 3<&- & server=$!
-(cat <&3 >/dev/null; kill -QUIT $server; sleep 1; rm -rf "$3") & watch=$!
-exec 3<&-; wait $server; code=$?; kill $watch 2>/dev/null; exit $code"#;
+(read -r word <&3 || { kill -QUIT $server; sleep 1; rm -rf "$3" "$3.log"; }) &
+exec 3<&-; wait $server"#;
         let mut command = self.place.command("/bin/sh");
         command
             .args(["-c", watch, "postgres"])
@@ -257,11 +258,7 @@ exec 3<&-; wait $server; code=$?; kill $watch 2>/dev/null; exit $code"#;
         let began = Instant::now();
         loop {
             if let Some(pid) = ready(&self.data) {
-                break Server {
-                    shell,
-                    _open: open,
-                    pid,
-                };
+                break Server { shell, open, pid };
             }
             let ended = shell.try_wait().unwrap();
             assert!(
