@@ -12,10 +12,14 @@ use paraph_graph::Threads;
 use paraph_store::{Error, Opened, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Below this share of the disk, or below this many bytes, we say that it gets short.
 const SHORT_SHARE: u64 = 20;
 const SHORT_BYTES: u64 = 1 << 30;
+
+/// The longest lease that can be asked for, in seconds.
+const LONGEST_LEASE: u64 = 3_600;
 
 /// An opened store.
 pub(crate) struct Kept {
@@ -40,6 +44,7 @@ impl Kept {
         }
         let options = Options {
             key: key(config)?,
+            lease: lease(config)?,
             ..Options::default()
         };
         let opened = paraph_store::open(&found.text, options)
@@ -130,6 +135,24 @@ pub(crate) fn key(config: &Config) -> Result<Option<paraph_store::Seal>, Failure
     let key = found.text.parse();
     key.map(Some)
         .map_err(|error: paraph_store::BadKey| found.wrong("encryption_key", error))
+}
+
+/// How long a thread stays a process's own after the last sign of it.
+pub(crate) fn lease(config: &Config) -> Result<Duration, Failure> {
+    const KEY: &str = "lease_seconds";
+    let Some(found) = config.get(KEY)? else {
+        return Ok(Options::default().lease);
+    };
+    match found.text.parse() {
+        Ok(seconds @ 1..=LONGEST_LEASE) => Ok(Duration::from_secs(seconds)),
+        _ => {
+            let why = format!(
+                "`{}` is no number of seconds from 1 to {LONGEST_LEASE}",
+                found.text
+            );
+            Err(found.wrong(KEY, why))
+        }
+    }
 }
 
 fn not_opened(config: &Config, found: &Found, error: &Error) -> Failure {

@@ -25,6 +25,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     super::start_log(&config)?;
     crate::stores::address(&config)?;
     crate::stores::key(&config)?;
+    crate::stores::lease(&config)?;
     super::threads::retention(&config)?;
     let asked = Asked {
         user: args.user,

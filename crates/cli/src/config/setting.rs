@@ -1,6 +1,7 @@
 //! Which settings there are: their keys, variables and defaults. `config show` lists exactly these.
 
 use paraph_models::{RetryPolicy, providers};
+use paraph_store::Options;
 
 /// How a setting's value is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub(crate) fn settings() -> Vec<Setting> {
         Setting::new("model", &["PARAPH_MODEL"]),
         Setting::new("store", &["PARAPH_STORE"]).kind(Kind::Address),
         Setting::new("encryption_key", &["PARAPH_ENCRYPTION_KEY"]).kind(Kind::Secret),
+        Setting::new("lease_seconds", &["PARAPH_LEASE_SECONDS"])
+            .default(Options::default().lease.as_secs().to_string()),
         Setting::new("retention.keep_last", &[]),
         Setting::new("retention.older_than", &[]),
         Setting::new("loop", &["PARAPH_LOOP"]).default("exact"),

@@ -100,6 +100,11 @@ fn a_wrong_value_is_named_with_its_source() {
             "PARAPH_STORE: `mysql:` is no kind of store",
         ),
         (
+            "PARAPH_LEASE_SECONDS",
+            "0",
+            "PARAPH_LEASE_SECONDS: `0` is no number of seconds from 1 to 3600",
+        ),
+        (
             "PARAPH_ENCRYPTION_KEY",
             "hunter2",
             "PARAPH_ENCRYPTION_KEY: an encryption key has 64 hexadecimal digits",

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::note;
 use crate::started::Started;
-use crate::stores::{Kept, quoted};
+use crate::stores::{Kept, lease, quoted};
 use crate::terminal::Screen;
 use crate::trace::Trace;
 use paraph_agents::{AgentRun, Error, Support, Terms};
@@ -35,6 +35,14 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
     check_price(&choice, &started.limits)?;
     if !args.printing.quiet {
         kept.warn_of_short_disk();
+    }
+    if row.live {
+        note(&format!(
+            "run {} is driven by another process, or was moments ago; if that one is dead, the thread is free \
+             after {} seconds at the latest",
+            row.id,
+            lease(config)?.as_secs()
+        ));
     }
     let terms = Terms {
         price: choice.price,
