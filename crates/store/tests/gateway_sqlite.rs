@@ -29,6 +29,18 @@ async fn the_gateways_records_are_kept_as_it_needs_them() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_processes_that_are_first_one_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let mut stores: Vec<Arc<dyn Store>> = Vec::new();
+    for _ in 0..2 {
+        let store = Sqlite::open(&path, Options::default()).await.unwrap();
+        stores.push(Arc::new(store));
+    }
+    gateway::one_of_two_is_first(&stores, "thread").await;
+}
+
 fn record(thread: &str, run: &str) -> CallRecord {
     let run = Arc::new(RunRef {
         tenant: "t".to_owned(),

@@ -1,18 +1,29 @@
-//! Whatever is done to threads, in whatever order, a file reads as the store in memory does.
+//! Whatever is done to threads, in whatever order, both databases read as the store in memory does.
 #![allow(
     clippy::unwrap_used,
     reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
 )]
 
+mod cluster;
+
+use cluster::Cluster;
 use paraph_graph::{
     CheckpointId, Claim, Delta, Error, HistoryQuery, Keep, LogEntry, LogQuery, MemoryStore,
     Metadata, Note, NoteKind, PatchKind, Pruned, Put, RunEnd, RunId, RunQuery, RunStart, RunStatus,
     Scope, Source, Standing, ThreadRow, Threads,
 };
-use paraph_store::{Options, Sqlite};
+use paraph_store::{Options, Postgres, Sqlite};
 use proptest::{prelude::*, sample::Index};
 use serde_json::{Map, Value, json};
-use std::{collections::BTreeMap, fmt::Debug, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt::Debug,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+use tokio::runtime::Runtime;
 
 const SPACES: [&str; 3] = ["", "child", "child|deep"];
 
@@ -388,33 +399,68 @@ async fn views(store: &dyn Threads, scope: &Scope) -> Result<Vec<View>, Error> {
     Ok(all.into_iter().map(view).collect())
 }
 
+async fn check(file: Arc<dyn Threads>, ops: &[Op]) {
+    let mut pair = Pair {
+        stores: [MemoryStore::with_events(), file],
+        thread: "thread".to_owned(),
+        clock: 0,
+        copies: 0,
+        runs: Vec::new(),
+    };
+    for op in ops {
+        pair.act(op).await;
+        pair.compare().await;
+    }
+}
+
+fn options(with_key: bool) -> Options {
+    Options {
+        key: with_key.then(|| "9".repeat(64).parse().unwrap()),
+        ..Options::default()
+    }
+}
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(cases(20))]
 
     #[test]
     fn threads_in_a_file_read_as_those_in_memory(
         ops in proptest::collection::vec(op(), 1..20),
         with_key in any::<bool>(),
     ) {
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
+        Runtime::new().unwrap().block_on(async {
             let folder = tempfile::tempdir().unwrap();
-            let options = Options {
-                key: with_key.then(|| "9".repeat(64).parse().unwrap()),
-                ..Options::default()
-            };
-            let file = Sqlite::open(folder.path().join("a.db"), options).await.unwrap();
-            let mut pair = Pair {
-                stores: [MemoryStore::with_events(), Arc::new(file)],
-                thread: "thread".to_owned(),
-                clock: 0,
-                copies: 0,
-                runs: Vec::new(),
-            };
-            for op in &ops {
-                pair.act(op).await;
-                pair.compare().await;
-            }
+            let path = folder.path().join("a.db");
+            check(Arc::new(Sqlite::open(path, options(with_key)).await.unwrap()), &ops).await;
         });
+    }
+}
+
+/// One server for all cases.
+static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
+static CASE: AtomicU32 = AtomicU32::new(0);
+
+proptest! {
+    #![proptest_config(cases(6))]
+
+    #[test]
+    fn threads_in_postgres_read_as_those_in_memory(
+        ops in proptest::collection::vec(op(), 1..20),
+        with_key in any::<bool>(),
+    ) {
+        if let Some(cluster) = CLUSTER.get_or_init(Cluster::start) {
+            Runtime::new().unwrap().block_on(async {
+                let case = format!("case{}", CASE.fetch_add(1, Ordering::Relaxed));
+                let url = cluster.database(&case);
+                check(Arc::new(Postgres::connect(&url, options(with_key)).await.unwrap()), &ops).await;
+            });
+        }
     }
 }

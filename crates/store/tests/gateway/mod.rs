@@ -238,3 +238,31 @@ async fn first_of_many(store: &Arc<dyn Store>, thread: &str) {
     assert_eq!(store.counters(&run).await, Ok(counters));
     assert_eq!(store.calls(&run).await.unwrap().len(), 4);
 }
+
+/// Of what several stores over one database want to be the first to write, each is written once.
+pub(crate) async fn one_of_two_is_first(stores: &[Arc<dyn Store>], thread: &str) {
+    let run = run(thread, "1");
+    for round in 0..20 {
+        let key = round.to_string();
+        let at_once = stores.iter().map(|store| {
+            let (store, run, key) = (store.clone(), run.clone(), key.clone());
+            tokio::spawn(async move {
+                let change = Change {
+                    guards: vec![fresh(&run, &key)],
+                    calls: vec![call(&run, &key, round)],
+                    add: vec![add(&run, "won", 1)],
+                };
+                store.commit(change).await
+            })
+        });
+        let done: Vec<_> = join_all(at_once)
+            .await
+            .into_iter()
+            .map(Result::unwrap)
+            .collect();
+        let won = done.iter().filter(|done| done.is_ok()).count();
+        assert_eq!(won, 1, "{done:?}");
+    }
+    let counters = BTreeMap::from([("won".to_owned(), 20)]);
+    assert_eq!(stores.last().unwrap().counters(&run).await, Ok(counters));
+}
