@@ -33,9 +33,17 @@ deny:
 package:
     .ci/package
 
-# Measure the engine beside its floor and LangGraph; `just bench react_100` takes one shape
+# Measure engine and stores beside their floors and LangGraph; `just bench react_100` or `react_100@sqlite-sync` takes one
 bench *SHAPES:
     benches/run {{SHAPES}}
+
+# Kill runs at random moments, N for each store and graph: `just crash 2000`, `just crash 1 --seed 17`, `just crash 0 --failpoints`
+crash N="100" *OPTIONS:
+    cargo run --release --quiet -p paraph-crash -- {{N}} --folder "${CARGO_TARGET_DIR:-target}/crash" {{OPTIONS}}
+
+# Kill LangGraph in the same way, for comparison
+crash-langgraph N="100" *OPTIONS:
+    crash/langgraph/run {{N}} {{OPTIONS}}
 
 # Draw a built-in agent's graph as Mermaid text
 picture AGENT="support":

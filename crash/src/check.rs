@@ -165,7 +165,8 @@ async fn stored(
     let order = evidence.order;
     let store: Store = rows.clone();
     let graph = order.shape.graph(&Outside::nowhere())?;
-    let left = history::read(&graph, &store, &order.thread).await?;
+    let whole = keeps(&order.durability);
+    let left = history::read(&graph, &store, (&order.thread, whole)).await?;
     if left.state != evidence.uncut.state {
         wrong.push(format!(
             "the state is {}, uncut {}",

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use paraph_graph::{
-    Durability, Error, EventData, Graph, Mode, RunId, Start, State, Store, Thread, Threads,
+    Durability, Error, EventData, Graph, Mode, RunId, RunStatus, Start, State, Store, Thread,
+    Threads,
 };
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -115,7 +116,12 @@ impl Drive {
     /// Begins, resumes or answers until nothing is left, and says each checkpoint that is saved.
     pub(crate) async fn to_the_end(&self, thread: &str, say: impl Fn(&str)) -> Result<(), Error> {
         let thread = self.graph.thread(&self.store, thread);
-        while let Some(start) = self.next(&thread).await? {
+        // A run of either graph comes to rest three times at most; another process may be before us as often.
+        const MOST: usize = 20;
+        for _ in 0..MOST {
+            let Some(start) = self.next(&thread).await? else {
+                return Ok(());
+            };
             let mut stream = start
                 .run_id(self.run)
                 .durability(self.durability)
@@ -129,12 +135,14 @@ impl Drive {
             }
             match stream.outcome().await {
                 Ok(_) => {}
-                // The run was over and only its row was not; that is written now.
-                Err(Error::NothingToResume(_)) if self.next(&thread).await?.is_none() => {}
+                // Another process resumed or answered while this one waited for the lease: look again.
+                Err(Error::NothingToResume(_) | Error::UnknownInterrupt(_)) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Err(Error::store(
+            "the run is never done, or its row never says so",
+        ))
     }
 
     /// What is to be done now; nothing if all is.
@@ -143,7 +151,7 @@ impl Drive {
             return Ok(Some(thread.run(Case::update())));
         };
         if stands.finished {
-            return Ok((!self.rests().await?).then(|| thread.resume()));
+            return Ok((!self.is_told().await?).then(|| thread.resume()));
         }
         if stands.interrupts.is_empty() {
             return Ok(Some(thread.resume()));
@@ -155,11 +163,12 @@ impl Drive {
         Ok(Some(thread.answers(answers)))
     }
 
-    async fn rests(&self) -> Result<bool, Error> {
+    /// Whether the run's row says that it is over.
+    async fn is_told(&self) -> Result<bool, Error> {
         let Some(rows) = &self.rows else {
             return Ok(true);
         };
         let row = rows.run(self.run).await?;
-        Ok(row.is_some_and(|row| row.status.rests()))
+        Ok(row.is_some_and(|row| row.status == RunStatus::Success))
     }
 }

@@ -37,14 +37,19 @@ pub async fn uncut(shape: Shape, durability_name: &str) -> Result<Uncut, Fault> 
         durability: durability(durability_name)?,
     };
     drive.to_the_end("uncut", |_| {}).await?;
-    read(&drive.graph, &drive.store, "uncut").await
+    read(&drive.graph, &drive.store, ("uncut", true)).await
 }
 
-/// Reads how a thread went.
+/// Reads how a thread went. Of a subgraph either all checkpoints, or only those that its newest one follows:
+/// where a superstep of the parent may be lost, what the subgraph saved in it stays as a branch that nobody is on.
 ///
 /// # Errors
 /// Those of the store; a thread that is not there.
-pub(crate) async fn read(graph: &Graph<Case>, store: &Store, name: &str) -> Result<Uncut, Fault> {
+pub(crate) async fn read(
+    graph: &Graph<Case>,
+    store: &Store,
+    (name, whole): (&str, bool),
+) -> Result<Uncut, Fault> {
     let thread = graph.thread(store, name);
     let head = thread
         .snapshot(None)
@@ -76,14 +81,17 @@ pub(crate) async fn read(graph: &Graph<Case>, store: &Store, name: &str) -> Resu
     past.insert(String::new(), own);
     for (label, namespace) in below {
         let mut moments = Vec::new();
-        for id in ids(store, name, &namespace).await? {
-            let at = thread
-                .subgraph(&namespace, Some(id))
-                .await?
-                .ok_or("a checkpoint is gone")?;
-            let state = (*at.state).clone();
-            moments.push(moment(&at, state));
+        let mut follows = None;
+        for id in ids(store, name, &namespace).await?.into_iter().rev() {
+            let at = thread.subgraph(&namespace, Some(id)).await?;
+            let at = at.ok_or("a checkpoint is gone")?;
+            if whole || follows.is_none_or(|before| before == Some(id)) {
+                follows = Some(at.parent);
+                let state = (*at.state).clone();
+                moments.push(moment(&at, state));
+            }
         }
+        moments.reverse();
         past.insert(label, moments);
     }
     Ok(Uncut {

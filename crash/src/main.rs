@@ -12,13 +12,21 @@ use crash::{
 };
 
 const USAGE: &str = "\
-usage: paraph-crash [KILLS] [--store URL] [--graph steps|branched] [--durability sync|async|exit]
+usage: paraph-crash [KILLS] [--store sqlite|postgres|URL] [--graph steps|branched] [--durability sync|async|exit]
                     [--seed S] [--failpoints] [--folder PATH] [--langgraph PYTHON]
-KILLS         how many children are killed at random moments, for each graph (default 100)
---store URL   a Postgres database instead of files of SQLite; may be given with `sqlite` for both
+KILLS         how many children are killed at random moments, for each store, graph and durability (default 100)
+--store       files of SQLite, a Postgres that is started for this, or one that is there; by default the first two
 --seed S      begins with this seed; with KILLS 1 it is the only one
 --failpoints  instead: each durable write once, before and after it
 --langgraph P kills LangGraph on that Python, and nothing else";
+
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is also a module of test binaries, which use more of it"
+)]
+#[path = "../../crates/store/tests/cluster/mod.rs"]
+mod cluster;
 
 /// Postgres gives a dead process's thread away at once only when it has been up for longer than a lease.
 const SHORT_LEASE_MS: u64 = 3_000;
@@ -112,7 +120,9 @@ impl Asked {
             }
         }
         if asked.stores.is_empty() {
-            asked.stores.push("sqlite".to_owned());
+            asked
+                .stores
+                .extend(["sqlite", "postgres"].map(str::to_owned));
         }
         if asked.shapes.is_empty() {
             asked.shapes.extend(Shape::ALL);
@@ -137,12 +147,8 @@ impl Asked {
         let launch = Launch::of(program.to_string_lossy());
         let mut well = true;
         for store in &self.stores {
-            let stand = match store.as_str() {
-                "sqlite" => Stand::Folder(self.folder.clone()),
-                url => Stand::Database(Place {
-                    url: url.to_owned(),
-                    lease_ms: Some(SHORT_LEASE_MS),
-                }),
+            let Some((stand, _server)) = self.stand(store) else {
+                continue;
             };
             for &shape in &self.shapes {
                 for durability in &self.durabilities {
@@ -163,6 +169,25 @@ impl Asked {
             println!("What was found lies in {}", self.folder.display());
         }
         Ok(well)
+    }
+
+    /// Where the stores of that name are, and the server that must live as long; nothing where it cannot be.
+    fn stand(&self, store: &str) -> Option<(Stand, Option<cluster::Cluster>)> {
+        let at = |url: &str| {
+            Stand::Database(Place {
+                url: url.to_owned(),
+                lease_ms: Some(SHORT_LEASE_MS),
+            })
+        };
+        match store {
+            "sqlite" => Some((Stand::Folder(self.folder.clone()), None)),
+            "postgres" => {
+                let server = cluster::Cluster::start()?;
+                std::thread::sleep(std::time::Duration::from_millis(SHORT_LEASE_MS));
+                Some((at(&server.url()), Some(server)))
+            }
+            url => Some((at(url), None)),
+        }
     }
 
     fn series(&self, plan: Plan<'_>, runtime: &tokio::runtime::Runtime) -> Result<Series, Fault> {

@@ -9,6 +9,11 @@
 use crash::{Launch, Place, Plan, Series, Shape, Stand, failpoints, random_kills};
 use tokio::runtime::Runtime;
 
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "other test binaries use more of it"
+)]
 #[path = "../../crates/store/tests/cluster/mod.rs"]
 mod cluster;
 
@@ -76,47 +81,94 @@ fn plan<'a>(
     }
 }
 
+const KILLS: [((Shape, &str), usize); 4] = [
+    ((Shape::Steps, "sync"), 40),
+    ((Shape::Branched, "sync"), 40),
+    ((Shape::Branched, "async"), 15),
+    ((Shape::Branched, "exit"), 5),
+];
+
 #[test]
 fn a_hundred_random_kills_lose_nothing_on_sqlite() {
     let mut ground = Ground::new();
     let stand = ground.files();
-    ground.kill(&stand, (Shape::Steps, "sync"), 40);
-    ground.kill(&stand, (Shape::Branched, "sync"), 40);
-    ground.kill(&stand, (Shape::Branched, "async"), 15);
-    ground.kill(&stand, (Shape::Branched, "exit"), 5);
+    for (what, kills) in KILLS {
+        ground.kill(&stand, what, kills);
+    }
     ground.judge();
 }
 
-#[test]
-fn every_write_may_be_the_last_on_sqlite() {
+fn every_write_on_sqlite(durability: &str) {
     let mut ground = Ground::new();
     let stand = ground.files();
-    for durability in ["sync", "async", "exit"] {
-        ground.stop(&stand, (Shape::Steps, durability));
-        ground.stop(&stand, (Shape::Branched, durability));
+    for shape in Shape::ALL {
+        ground.stop(&stand, (shape, durability));
     }
     ground.judge();
 }
 
 #[test]
-fn kills_and_failpoints_lose_nothing_on_postgres() {
-    let Some(cluster) = cluster::Cluster::start() else {
+fn every_write_may_be_the_last_on_sqlite_with_sync() {
+    every_write_on_sqlite("sync");
+}
+
+#[test]
+fn every_write_may_be_the_last_on_sqlite_with_async() {
+    every_write_on_sqlite("async");
+}
+
+#[test]
+fn every_write_may_be_the_last_on_sqlite_with_exit() {
+    every_write_on_sqlite("exit");
+}
+
+/// A server of its own, that has been up for longer than a lease: only then it gives a dead process's thread
+/// away at once. Nothing where there is no Postgres.
+fn server() -> Option<(cluster::Cluster, Stand)> {
+    const LEASE_MS: u64 = 3_000;
+    let server = cluster::Cluster::start()?;
+    std::thread::sleep(std::time::Duration::from_millis(LEASE_MS));
+    let stand = Stand::Database(Place {
+        url: server.url(),
+        lease_ms: Some(LEASE_MS),
+    });
+    Some((server, stand))
+}
+
+#[test]
+fn a_hundred_random_kills_lose_nothing_on_postgres() {
+    let Some((_server, stand)) = server() else {
         return;
     };
-    let stand = Stand::Database(Place {
-        url: cluster.url(),
-        lease_ms: Some(3_000),
-    });
-    // Only a server that has been up for longer than a lease gives a dead process's thread away at once.
-    std::thread::sleep(std::time::Duration::from_secs(3));
     let mut ground = Ground::new();
-    ground.kill(&stand, (Shape::Steps, "sync"), 40);
-    ground.kill(&stand, (Shape::Branched, "sync"), 40);
-    ground.kill(&stand, (Shape::Branched, "async"), 15);
-    ground.kill(&stand, (Shape::Branched, "exit"), 5);
-    for durability in ["sync", "async", "exit"] {
-        ground.stop(&stand, (Shape::Steps, durability));
-        ground.stop(&stand, (Shape::Branched, durability));
+    for (what, kills) in KILLS {
+        ground.kill(&stand, what, kills);
     }
     ground.judge();
+}
+
+fn every_write_on_postgres(durability: &str) {
+    let Some((_server, stand)) = server() else {
+        return;
+    };
+    let mut ground = Ground::new();
+    for shape in Shape::ALL {
+        ground.stop(&stand, (shape, durability));
+    }
+    ground.judge();
+}
+
+#[test]
+fn every_write_may_be_the_last_on_postgres_with_sync() {
+    every_write_on_postgres("sync");
+}
+
+#[test]
+fn every_write_may_be_the_last_on_postgres_with_async() {
+    every_write_on_postgres("async");
+}
+
+#[test]
+fn every_write_may_be_the_last_on_postgres_with_exit() {
+    every_write_on_postgres("exit");
 }
