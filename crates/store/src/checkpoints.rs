@@ -111,3 +111,6 @@ impl<D: Database> Durable<D> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

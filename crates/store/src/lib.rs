@@ -14,7 +14,6 @@
     private_bounds,
     reason = "which databases there are is this crate's own business"
 )]
-#![allow(dead_code, reason = "being built")]
 
 mod channels;
 mod checkpoints;

@@ -64,6 +64,13 @@ impl Sqlite {
             .map_err(|e| Error::Database(format!("opening was ended: {e}")))??;
         Durable::over(file, options).await
     }
+
+    /// How many transactions were committed since it was opened. For measuring: writes that are made at
+    /// the same time share them.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.db.writer.commits()
+    }
 }
 
 /// Where the owners of leases have their locks.

@@ -42,7 +42,8 @@ proptest! {
 #[test]
 fn a_value_is_put_together_from_its_pieces_item_by_item_as_they_were_written() {
     use PatchKind::{Append, Edit, Whole};
-    let table: [(&[(PatchKind, &str)], Result<&str, &str>); 7] = [
+    type Pieces<'a> = &'a [(PatchKind, &'a str)];
+    let table: [(Pieces<'_>, Result<&str, &str>); 7] = [
         (&[], Ok("[]")),
         (
             &[(Append, "[1]"), (Append, "[2.50, {\"a\": 1e3}]")],

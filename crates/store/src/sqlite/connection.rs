@@ -100,13 +100,22 @@ impl Place {
     /// Does something again while others have the file locked, until it is done or patience has ended.
     pub(super) fn patiently<T>(
         &self,
-        mut what: impl FnMut() -> rusqlite::Result<T>,
+        what: impl FnMut() -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
+        self.again_while(is_busy, what)
+    }
+
+    /// The same for what has errors of another kind.
+    pub(super) fn again_while<T, E>(
+        &self,
+        busy: fn(&E) -> bool,
+        mut what: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, E> {
         let began = Instant::now();
         let mut wait = Duration::from_micros(200);
         loop {
             match what() {
-                Err(e) if is_busy(&e) && began.elapsed() < self.patience => {
+                Err(e) if busy(&e) && began.elapsed() < self.patience => {
                     std::thread::sleep(wait / 2 + jitter(wait));
                     wait = (wait * 2).min(Duration::from_millis(10));
                 }
@@ -135,7 +144,7 @@ impl Place {
             return error.to_string();
         };
         match code {
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => format!(
+            _ if is_busy(error) => format!(
                 "another program has the file locked, for longer than {:?}",
                 self.patience
             ),
@@ -180,10 +189,15 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
         .map_err(|e| cannot_open(path, e.to_string()))
 }
 
-pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+/// Whether it is only that others use the file just now.
+fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed
+        )
     )
 }
 

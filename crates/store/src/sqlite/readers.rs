@@ -53,16 +53,19 @@ impl Readers {
         opened.map_err(|e| self.place.error(&e))
     }
 
+    /// It may be done again: while another process opens the file, nobody can read it.
     fn within<T>(&self, connection: &mut Connection, work: &Work<T>) -> Result<T, Fault> {
-        let begin = self.place.patiently(|| connection.execute_batch("BEGIN"));
-        begin.map_err(|e| self.place.error(&e))?;
-        let done = run(work, connection, &self.place);
-        let end = connection.execute_batch("COMMIT");
-        if end.is_err() {
-            // Nothing is lost with it; if this fails too, the connection goes.
-            let _ = connection.execute_batch("ROLLBACK");
-        }
-        done
+        let is_busy = |fault: &Fault| matches!(fault, Fault::Sql(SqlError::Transient(_)));
+        self.place.again_while(is_busy, || {
+            let begin = connection.execute_batch("BEGIN");
+            begin.map_err(|e| self.place.error(&e))?;
+            let done = run(work, connection, &self.place);
+            if connection.execute_batch("COMMIT").is_err() {
+                // Nothing is lost with it; if this fails too, the connection goes.
+                let _ = connection.execute_batch("ROLLBACK");
+            }
+            done
+        })
     }
 }
 

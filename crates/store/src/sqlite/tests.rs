@@ -54,14 +54,14 @@ async fn counted(store: &Sqlite, name: &'static str) -> i64 {
 #[tokio::test]
 async fn what_is_queued_together_shares_commits_and_a_refused_work_takes_nothing_with_it() {
     let (_folder, store) = store().await;
-    let before = store.db.writer.commits();
+    let before = store.commits();
     let works: Vec<_> = (0..100)
         .map(|i| count(&store, "n", if i % 10 == 0 { -1 } else { 1 }))
         .collect();
     let done = futures::future::join_all(works).await;
     assert_eq!(done.iter().filter(|d| d.is_err()).count(), 10);
     assert_eq!(counted(&store, "n").await, 90);
-    let commits = store.db.writer.commits() - before;
+    let commits = store.commits() - before;
     assert!(commits < 50, "{commits} commits for 100 works");
 }
 

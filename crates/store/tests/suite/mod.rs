@@ -107,7 +107,11 @@ pub(crate) fn start(run: RunId) -> Claim {
 }
 
 /// A lease as soon as the one before has been given back.
-pub(crate) async fn lease(store: &(impl Checkpoints + ?Sized), thread: &str, claim: &Claim) -> Lease {
+pub(crate) async fn lease(
+    store: &(impl Checkpoints + ?Sized),
+    thread: &str,
+    claim: &Claim,
+) -> Lease {
     for _ in 0..2000 {
         match store.lease(thread, claim.clone()).await {
             Ok(lease) => return lease,
