@@ -245,7 +245,8 @@ impl Ctx {
     /// again after an interrupt, a retry or a crash.
     ///
     /// A crash between `work` and the saving does it again. An outside effect needs [`Ctx::key`], or
-    /// the gateway. The same `name` may be used again in one task; the uses are told apart by order.
+    /// the gateway. The work begins when the task itself is saved, so that its key holds; but with
+    /// [`crate::Durability::Exit`], where nothing is saved before the end, a crash loses the task too. The same `name` may be used again in one task; the uses are told apart by order.
     ///
     /// # Errors
     /// Those of `work`, which are not saved; a result that JSON cannot hold; the store's.
@@ -266,6 +267,8 @@ impl Ctx {
             });
         }
         let inside = self.enter()?;
+        // The task's key holds only if the task itself is saved: else it would be born anew.
+        self.session.settled().await?;
         let value = work.await?;
         let json: Arc<RawValue> = serde_json::value::to_raw_value(&value)?.into();
         let note = Note {

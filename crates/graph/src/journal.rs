@@ -345,7 +345,7 @@ impl Journal {
     }
 
     /// Waits until all that was handed over is saved and told.
-    async fn flush(&self) -> Result<(), Error> {
+    pub(crate) async fn flush(&self) -> Result<(), Error> {
         self.behind.flush().await
     }
 

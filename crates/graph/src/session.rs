@@ -177,6 +177,18 @@ impl Session {
         }
     }
 
+    /// Waits until all that was handed over to be saved is saved, here and in the graphs around.
+    pub(crate) async fn settled(&self) -> Result<(), Error> {
+        let mut session = self;
+        loop {
+            session.journal.flush().await?;
+            match &session.up {
+                Some((_, up)) => session = up,
+                None => return Ok(()),
+            }
+        }
+    }
+
     pub(crate) fn scope(&self) -> &Scope {
         &self.journal.scope
     }

@@ -11,8 +11,8 @@ mod write;
 use crate::{database::Database, durable::Durable};
 use futures::future::BoxFuture;
 use paraph_graph::{
-    CheckpointId, Checkpoints, Claim, Entry, Error, HistoryQuery, Lease, Loaded, Notes, Put,
-    RunEnd, Scope,
+    CheckpointId, Checkpoints, Claim, Entry, Error, EventLog, HistoryQuery, Lease, Loaded, Notes,
+    Put, RunEnd, Scope,
 };
 use std::sync::Arc;
 
@@ -89,6 +89,10 @@ impl<D: Database> Checkpoints for Durable<D> {
                 read::with_states(tx, &codec, &asked.0, rows).await
             })
         })
+    }
+
+    fn event_log(&self) -> Option<&dyn EventLog> {
+        Some(self)
     }
 
     fn keeps_events(&self) -> bool {

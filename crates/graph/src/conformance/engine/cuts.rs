@@ -77,7 +77,7 @@ pub(in crate::conformance) async fn cut_anywhere(p: Play) -> Checked {
     let expected = to_the_end(&thread, Durability::Sync).await?;
     let told = story(&thread).await?;
     for durability in ALL {
-        for events in (0..24).step_by(3) {
+        for events in [0, 1, 2, 5, 9, 14, 20] {
             let done = Done::default();
             let graph = rich(&done).map_err(text)?;
             let what = format!("{durability:?} cut after {events} events");

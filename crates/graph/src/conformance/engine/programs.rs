@@ -200,7 +200,7 @@ async fn program(p: &Play, seed: u64) -> Checked {
 }
 
 pub(in crate::conformance) async fn random_programs(p: Play) -> Checked {
-    programs(&p, 0..10).await
+    programs(&p, 0..6).await
 }
 
 /// Runs the programs of these seeds.
