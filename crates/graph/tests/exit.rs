@@ -160,7 +160,10 @@ async fn a_superstep_that_cannot_be_closed_is_saved_as_open_with_what_its_tasks_
         // What was finished before is there, and what is finished in it is done.
         let snapshot = broken.snapshot(None).await.unwrap().unwrap();
         assert_eq!(snapshot.state.log[..2], ["a", "b"], "{why}");
-        assert!(!snapshot.finished && snapshot.tasks.iter().all(|t| t.done), "{why}");
+        assert!(
+            !snapshot.finished && snapshot.tasks.iter().all(|t| t.done),
+            "{why}"
+        );
         let row = store.thread("t").await.unwrap().unwrap();
         assert_eq!(row.status, ThreadStatus::Error);
         // Resuming fails again the same way, and runs nothing again.
@@ -240,7 +243,10 @@ async fn attempts_and_failures_are_saved_when_the_run_ends() {
     );
     // It goes on with the second attempt and fails for good after the third, which is on record.
     let failed = thread.resume().durability(Durability::Exit).await;
-    assert_eq!(failed.unwrap_err().to_string(), "node `fails` failed: attempt 3");
+    assert_eq!(
+        failed.unwrap_err().to_string(),
+        "node `fails` failed: attempt 3"
+    );
     assert_eq!(runs.load(Ordering::SeqCst), 3);
     let snapshot = thread.snapshot(None).await.unwrap().unwrap();
     let error = snapshot.tasks[0].error.clone().unwrap();

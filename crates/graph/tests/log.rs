@@ -41,13 +41,16 @@ fn graph() -> Graph<Chat> {
     Graph::<Chat>::new("chat")
         .node("talk", async |_: &Chat, ctx: &Ctx| {
             ctx.emit(json!({"progress": 1})).await?;
-            ctx.message("m1", MessagePhase::Start, json!(null), &[]).await?;
+            ctx.message("m1", MessagePhase::Start, json!(null), &[])
+                .await?;
             for piece in ["Good ", "morn", "ing"] {
-                ctx.message("m1", MessagePhase::Chunk, json!(piece), &[]).await?;
+                ctx.message("m1", MessagePhase::Chunk, json!(piece), &[])
+                    .await?;
             }
             ctx.message("m1", MessagePhase::Finish, json!({"tokens": 3}), &[])
                 .await?;
-            ctx.message("m2", MessagePhase::Chunk, json!("alone"), &[]).await?;
+            ctx.message("m2", MessagePhase::Chunk, json!("alone"), &[])
+                .await?;
             Ok(line("talk"))
         })
         .node("sub", inner.shared())
@@ -90,23 +93,21 @@ async fn told(thread: &Thread<Chat>) -> Vec<Value> {
 
 #[tokio::test]
 async fn the_log_has_what_was_told_in_its_order_though_nobody_read_it() {
-    let checkpoint = |superstep: i64, source: &str, next: &[&str]| {
-        json!({"type": "checkpoint", "superstep": superstep, "source": source, "next": next})
-    };
-    let message = |phase: &str, id: &str, payload: Value| {
-        json!({"type": "message", "node": "talk", "superstep": 0, "id": id, "phase": phase, "payload": payload})
-    };
+    let checkpoint = |superstep: i64, source: &str, next: &[&str]| json!({"type": "checkpoint", "superstep": superstep, "source": source, "next": next});
+    let message = |phase: &str, id: &str, payload: Value| json!({"type": "message", "node": "talk", "superstep": 0, "id": id, "phase": phase, "payload": payload});
     let of_sub = |mut event: Value| {
         event["in"] = json!("sub");
         event
     };
-    let update = |superstep: i64, node: &str, text: &str| {
-        json!({"type": "update", "superstep": superstep, "node": node, "update": {"lines": [text]}})
-    };
+    let update = |superstep: i64, node: &str, text: &str| json!({"type": "update", "superstep": superstep, "node": node, "update": {"lines": [text]}});
     for durability in [Durability::Sync, Durability::Async] {
         let store: Store = MemoryStore::with_events();
         let thread = graph().thread(&store, "t");
-        let paused = thread.run(Chat::update()).durability(durability).await.unwrap();
+        let paused = thread
+            .run(Chat::update())
+            .durability(durability)
+            .await
+            .unwrap();
         let question = paused.interrupts()[0].clone();
         let mut interrupt = json!(question);
         interrupt.as_object_mut().unwrap().remove("id");
@@ -131,7 +132,11 @@ async fn the_log_has_what_was_told_in_its_order_though_nobody_read_it() {
             interrupt,
         ];
         assert_eq!(told(&thread).await, expected, "{durability:?}");
-        thread.answer(&question.id, "yes").durability(durability).await.unwrap();
+        thread
+            .answer(&question.id, "yes")
+            .durability(durability)
+            .await
+            .unwrap();
         expected.push(update(2, "ask", "yes"));
         expected.push(checkpoint(2, "loop", &[]));
         assert_eq!(told(&thread).await, expected, "{durability:?}");
@@ -152,8 +157,17 @@ async fn with_exit_the_log_comes_with_what_is_saved_at_the_end() {
     assert_eq!(
         kinds,
         [
-            "custom", "message", "message", "message", "message", "update", "custom", "update",
-            "update", "interrupt", "checkpoint"
+            "custom",
+            "message",
+            "message",
+            "message",
+            "message",
+            "update",
+            "custom",
+            "update",
+            "update",
+            "interrupt",
+            "checkpoint"
         ]
     );
 }
@@ -212,7 +226,11 @@ async fn a_value_that_the_checkpoint_has_is_not_kept_twice() {
     for durability in ALL {
         let store = MemoryStore::with_events();
         let thread = graph.thread(&(store.clone() as Store), "t");
-        thread.run(Chat::update()).durability(durability).await.unwrap();
+        thread
+            .run(Chat::update())
+            .durability(durability)
+            .await
+            .unwrap();
         let events = told(&thread).await;
         let update = events.iter().find(|e| e["type"] == "update").unwrap();
         assert_eq!(update["update"], json!({"title": "short", "lines": [long]}));
@@ -289,11 +307,18 @@ async fn whoever_waits_for_the_log_to_grow_is_woken_when_it_has() {
 async fn a_log_changes_nothing_for_the_reader() {
     let seen = async |store: Store, modes: &[Mode], subgraphs: bool| {
         let thread = graph().thread(&store, "t");
-        let mut stream = thread.run(Chat::update()).subgraphs(subgraphs).stream(modes);
+        let mut stream = thread
+            .run(Chat::update())
+            .subgraphs(subgraphs)
+            .stream(modes);
         let mut seen = Vec::new();
         while let Some(event) = stream.next().await {
             let json = serde_json::to_value(&event).unwrap();
-            seen.push((json["type"].clone(), json["node"].clone(), json["seq"].clone()));
+            seen.push((
+                json["type"].clone(),
+                json["node"].clone(),
+                json["seq"].clone(),
+            ));
         }
         seen
     };
