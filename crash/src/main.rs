@@ -20,11 +20,6 @@ KILLS         how many children are killed at random moments, for each store, gr
 --failpoints  instead: each durable write once, before and after it
 --langgraph P kills LangGraph on that Python, and nothing else";
 
-#[expect(
-    dead_code,
-    unreachable_pub,
-    reason = "it is also a module of test binaries, which use more of it"
-)]
 #[path = "../../crates/store/tests/cluster/mod.rs"]
 mod cluster;
 

@@ -9,11 +9,6 @@
 use crash::{Launch, Place, Plan, Series, Shape, Stand, failpoints, random_kills};
 use tokio::runtime::Runtime;
 
-#[allow(
-    dead_code,
-    unreachable_pub,
-    reason = "other test binaries use more of it"
-)]
 #[path = "../../crates/store/tests/cluster/mod.rs"]
 mod cluster;
 
