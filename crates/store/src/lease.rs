@@ -66,6 +66,11 @@ impl Leases {
         book.claiming.contains_key(&run) || book.held.values().any(|held| held.run == run)
     }
 
+    /// When the first of the leases ends, unless it is renewed; nothing while there are none.
+    fn first_to_end(&self) -> Option<Instant> {
+        self.book().held.values().map(|held| held.until).min()
+    }
+
     fn hold(&self, epoch: u64, held: Held) {
         self.book().held.insert(epoch, held);
     }

@@ -107,7 +107,17 @@ async fn everything(store: &Sqlite) -> Result<Value, Error> {
 
 /// The columns that hold documents, or say which documents belong together. (What names a row is not among
 /// them: a row that is named otherwise is not there, and `store check` looks for what nobody refers to.)
-const COLUMNS: [(&str, &[&str]); 7] = [
+const COLUMNS: [(&str, &[&str]); 8] = [
+    (
+        "run",
+        &[
+            "error",
+            "error_packed",
+            "arguments",
+            "arguments_packed",
+            "sum",
+        ],
+    ),
     (
         "checkpoint",
         &[
@@ -209,7 +219,7 @@ async fn a_damaged_cell_is_an_error_and_never_another_value() {
     for (table, columns) in COLUMNS {
         let key = match table {
             "thread" | "thread_doc" => "rowid",
-            "checkpoint" => "id",
+            "checkpoint" | "run" => "id",
             "piece" => "n",
             "note" => "checkpoint",
             "event" => "seq",

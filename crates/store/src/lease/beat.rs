@@ -62,12 +62,13 @@ impl<D: Database> Beat<D> {
             let (Some(db), Some(leases)) = (self.db.upgrade(), self.leases.upgrade()) else {
                 return;
             };
-            if leases.book().held.is_empty() {
+            let Some(first) = leases.first_to_end() else {
                 continue;
-            }
+            };
             runtime.block_on(async {
-                // A beat early rather than late.
-                if renewed.elapsed() + pause >= renewal {
+                // A beat early rather than late; and at once for a lease that took long to get.
+                let is_short = first.saturating_duration_since(Instant::now()) < renewal;
+                if is_short || renewed.elapsed() + pause >= renewal {
                     renewed = Instant::now();
                     renew(&*db, &leases, self.lease).await;
                 }
