@@ -1,21 +1,29 @@
 """The shapes of `benches/src/shapes` on LangGraph, for comparison; started by `paraph-bench`.
 
 `bench.py serve` reads one JSON request a line from standard input and answers each with one line:
-    {"shape": "react_100", "saver": "none" | "exit" | "async", "updates": true}  ->  {"ms": 245.1, "rss": 91234567}
+    {"shape": "react_100", "saver": "none" | "exit" | "async" | "sqlite-sync" …, "updates": true}
+        ->  {"ms": 245.1, "rss": 91234567, "disk": null}
 Each request is one run on uvloop with a fresh saver and thread: `astream` in updates mode with all events read, or
-`ainvoke`.
-`rss` is this process's peak so far in bytes; for a peak of one shape start a process for it alone.
+`ainvoke`. `sqlite-` and `postgres-` with a durability are its savers on disk, on a fresh file or database, by `invoke`
+with nodes that are plain functions, which is what those savers are for.
+`rss` is this process's peak so far in bytes; for a peak of one shape start a process for it alone. `disk` is what the
+saver takes on disk afterwards.
 
 Whoever changes a shape here changes it in `benches/src/shapes` too.
 """
 
 import asyncio
+import inspect
 import json
 import operator
+import os
 import random
+import sqlite3
 import string
 import sys
 import time
+import uuid
+from contextlib import contextmanager
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -50,17 +58,25 @@ class Chat(TypedDict):
     messages: Annotated[list, add_messages]
 
 
-def react(turns):
+def noise(turns):
+    return react(turns, noise=True)
+
+
+def letters(seed, count):
+    return "".join(random.Random(seed).choices(string.ascii_letters + string.digits + "+-", k=count))
+
+
+def react(turns, noise=False):
     async def brain(state):
         turn = len(state["messages"]) // 2
         if turn == turns:
             return {"messages": [AIMessage("answer" * 100, id=f"ai-{turn}")]}
-        query = "c2f1a5de-7d1b-4a53-9f3e-51d4b8a90c77" * 100
+        query = letters(turn, 3_600) if noise else "c2f1a5de-7d1b-4a53-9f3e-51d4b8a90c77" * 100
         call = {"id": f"call-{turn}", "name": "lookup", "args": {"query": query}}
         return {"messages": [AIMessage("", id=f"ai-{turn}", tool_calls=[call])]}
 
     async def hands(call):
-        content = f"result for query: {call['args']['query']}" * 10
+        content = letters(call["id"], 36_180) if noise else f"result for query: {call['args']['query']}" * 10
         return {"messages": [ToolMessage(content, id=f"tool-{call['id']}", tool_call_id=call["id"])]}
 
     def route(state):
@@ -211,19 +227,108 @@ def parallel(count):
     return builder, lambda: {"done": []}, count
 
 
-KINDS = {"sequential": sequential, "react": react, "fanout": fanout, "wide": wide, "parallel": parallel}
+def plainly(work):
+    """An `async def` that waits for nothing, as a plain function."""
+
+    def run(state):
+        try:
+            work(state).send(None)
+        except StopIteration as done:
+            return done.value
+        raise RuntimeError("a node waits for something")
+
+    return run
+
+
+KINDS = {"sequential": sequential, "react": react, "noise": noise, "fanout": fanout, "wide": wide, "parallel": parallel}
 BUILT = {}
 
 
-def build(shape):
-    if shape not in BUILT:
+def build(shape, plain):
+    if (shape, plain) not in BUILT:
         kind, size = shape.split("_")
-        BUILT[shape] = KINDS[kind](*map(int, size.split("x")))
-    return BUILT[shape]
+        if not plain:
+            BUILT[shape, plain] = KINDS[kind](*map(int, size.split("x")))
+        else:
+            # The same graph, each coroutine function as a plain one.
+            add_node = StateGraph.add_node
+
+            def add_plain(builder, name, node):
+                return add_node(builder, name, plainly(node) if inspect.iscoroutinefunction(node) else node)
+
+            StateGraph.add_node = add_plain
+            try:
+                BUILT[shape, plain] = KINDS[kind](*map(int, size.split("x")))
+            finally:
+                StateGraph.add_node = add_node
+    return BUILT[shape, plain]
+
+
+@contextmanager
+def sqlite_saver():
+    """A saver on a fresh file, and a function that says how long the file is."""
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    path = os.path.join(os.environ["PARAPH_BENCH_FOLDER"], f"langgraph-{uuid.uuid4()}.db")
+    files = [path, f"{path}-wal", f"{path}-shm"]
+    connection = sqlite3.connect(path, check_same_thread=False)
+    # What we hold ourselves to; the saver's own default for the first is the same.
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    saver = SqliteSaver(connection)
+    saver.setup()
+
+    def disk():
+        connection.close()
+        return sum(os.path.getsize(file) for file in files[:2] if os.path.exists(file))
+
+    try:
+        yield saver, disk
+    finally:
+        connection.close()
+        for file in files:
+            if os.path.exists(file):
+                os.remove(file)
+
+
+@contextmanager
+def postgres_saver():
+    import psycopg
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    server, name = os.environ["PARAPH_BENCH_POSTGRES"], f"langgraph_{uuid.uuid4().hex}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}"')
+        with PostgresSaver.from_conn_string(f"{server}/{name}") as saver:
+            saver.setup()
+
+            def disk():
+                with psycopg.connect(f"{server}/{name}") as connection:
+                    return connection.execute("SELECT pg_database_size(current_database())").fetchone()[0] - empty
+
+            with psycopg.connect(f"{server}/{name}") as connection:
+                empty = connection.execute("SELECT pg_database_size(current_database())").fetchone()[0]
+            yield saver, disk
+        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def run_on_disk(shape, store, durability):
+    builder, make_input, _ = build(shape, plain=True)
+    with {"sqlite": sqlite_saver, "postgres": postgres_saver}[store]() as (saver, disk):
+        graph = builder.compile(checkpointer=saver)
+        value = make_input()
+        config = {"recursion_limit": 1_000_000, "configurable": {"thread_id": "bench"}}
+        start = time.perf_counter()
+        graph.invoke(value, config, durability=durability)
+        taken = time.perf_counter() - start
+        return {"ms": taken * 1000, "rss": peak(), "disk": disk()}
 
 
 async def run(shape, saver, updates):
-    builder, make_input, expected = build(shape)
+    store, _, durability = saver.partition("-")
+    if durability:
+        return run_on_disk(shape, store, durability)
+    builder, make_input, expected = build(shape, plain=False)
     graph = builder.compile(checkpointer=None if saver == "none" else InMemorySaver())
     value = make_input()
     config = {"recursion_limit": 1_000_000, "configurable": {"thread_id": "bench"}}
@@ -238,7 +343,7 @@ async def run(shape, saver, updates):
     taken = time.perf_counter() - start
     if updates and events != expected:
         raise RuntimeError(f"{shape}: {events} events instead of {expected}")
-    return {"ms": taken * 1000, "rss": peak()}
+    return {"ms": taken * 1000, "rss": peak(), "disk": None}
 
 
 def peak():

@@ -11,7 +11,9 @@ use futures::future::BoxFuture;
 use paraph_graph::{EventData, Graph, MemoryStore, Mode, State, Store};
 use serde::Serialize;
 
-use crate::Setting;
+use crate::bare::Bare;
+use crate::ground::Ground;
+use crate::{Kept, Setting};
 
 /// Whatever went wrong; a benchmark only prints it.
 pub type Fault = Box<dyn Error + Send + Sync>;
@@ -24,8 +26,23 @@ pub struct Run {
     pub events: usize,
     /// The final state as JSON, in bytes.
     pub state_bytes: usize,
-    /// The store of the run, if it had one.
+    /// The store of the run, if it had one in this process.
     pub store: Option<Store>,
+    /// The bytes on disk after it, if it was to outlive the process.
+    pub disk: Option<u64>,
+}
+
+impl Run {
+    /// One of which only the time is known.
+    pub(crate) fn of(time: Duration) -> Run {
+        Run {
+            time,
+            events: 0,
+            state_bytes: 0,
+            store: None,
+            disk: None,
+        }
+    }
 }
 
 /// A shape that can be run, whatever its state is.
@@ -34,6 +51,10 @@ pub trait Shape: Send + Sync {
     fn name(&self) -> String;
     /// How many times a node runs, subgraphs included.
     fn node_runs(&self) -> usize;
+    /// In which settings it is measured where nobody asks for some.
+    fn settings(&self) -> Vec<Setting> {
+        Setting::QUICK.to_vec()
+    }
     /// Runs the graph once.
     fn engine(&self, setting: Setting) -> BoxFuture<'_, Result<Run, Fault>>;
     /// Runs the hand-written loop once.
@@ -59,12 +80,12 @@ impl<S> Floor<S> {
 
     /// Makes the JSON of one change if somebody asks for it, and keeps it as a store would.
     pub fn tell<T: Serialize>(&mut self, setting: Setting, change: &T) {
-        if !setting.memory && !setting.updates {
+        if !setting.saves() && !setting.updates {
             return;
         }
         // Our shapes hold no value that JSON cannot say; a fault would show in the byte counts.
         let json = black_box(serde_json::to_vec(change).unwrap_or_default());
-        if setting.memory {
+        if setting.saves() {
             self.changes.push(json);
         }
     }
@@ -84,6 +105,8 @@ pub struct Case<S: State> {
     pub events: usize,
     /// See [`Shape::node_runs`].
     pub node_runs: usize,
+    /// See [`Shape::settings`]; those within one process always come first.
+    pub durable: Vec<Setting>,
     /// The hand-written loop. What the function does is preparation, what its future does is timed.
     pub floor: FloorFn<S>,
     /// Whether a final state is right.
@@ -91,32 +114,41 @@ pub struct Case<S: State> {
 }
 
 impl<S: State + Serialize> Case<S> {
-    fn judge(
-        &self,
-        state: &S,
-        time: Duration,
-        events: usize,
-        store: Option<Store>,
-    ) -> Result<Run, Fault> {
+    fn judge(&self, state: &S, time: Duration, events: usize) -> Result<Run, Fault> {
         if !(self.check)(state) {
             return Err(format!("{}: the final state is wrong", self.name).into());
         }
-        let state_bytes = json_size(state)?;
         Ok(Run {
-            time,
             events,
-            state_bytes,
-            store,
+            state_bytes: json_size(state)?,
+            ..Run::of(time)
         })
     }
 
     async fn run_engine(&self, setting: Setting) -> Result<Run, Fault> {
-        let store = setting.memory.then(MemoryStore::shared);
+        let Some(ground) = Ground::lay(setting, None).await? else {
+            let store = (setting.kept == Kept::Memory).then(MemoryStore::shared);
+            let run = self.drive(setting, store.as_ref()).await?;
+            return Ok(Run { store, ..run });
+        };
+        let store: Store = ground.open().await?;
+        let run = self.drive(setting, Some(&store)).await?;
+        drop(store);
+        let disk = Some(ground.bytes().await?);
+        ground.clear().await?;
+        Ok(Run { disk, ..run })
+    }
+
+    async fn drive(&self, setting: Setting, store: Option<&Store>) -> Result<Run, Fault> {
         let input = (self.input)();
         let start = Instant::now();
-        let run = match &store {
+        let run = match store {
             Some(store) => self.graph.thread(store, "bench").run(input),
             None => self.graph.run(input),
+        };
+        let run = match setting.durable() {
+            Some(save) => run.durability(save.durability()),
+            None => run,
         };
         let mut events = 0;
         let outcome = if setting.updates {
@@ -136,7 +168,7 @@ impl<S: State + Serialize> Case<S> {
                 format!("{}: {events} events instead of {}", self.name, self.events).into(),
             );
         }
-        self.judge(&state, time, events, store)
+        self.judge(&state, time, events)
     }
 
     async fn run_floor(&self, setting: Setting) -> Result<Run, Fault> {
@@ -144,7 +176,22 @@ impl<S: State + Serialize> Case<S> {
         let start = Instant::now();
         let floor = work.await;
         let time = start.elapsed();
-        self.judge(&floor.state, time, 0, None)
+        let run = self.judge(&floor.state, time, 0)?;
+        let (Some(ground), Some(save)) = (Ground::lay(setting, None).await?, setting.durable())
+        else {
+            return Ok(run);
+        };
+        // Making the changes and committing them one after the other takes as long as in turn.
+        let mut bare = Bare::open(&ground).await?;
+        let committing = bare.commit(save, &floor.changes).await?;
+        drop(bare);
+        let disk = Some(ground.bytes().await?);
+        ground.clear().await?;
+        Ok(Run {
+            time: time + committing,
+            disk,
+            ..run
+        })
     }
 }
 
@@ -157,6 +204,12 @@ impl<S: State + Serialize> Shape for Case<S> {
         self.node_runs
     }
 
+    fn settings(&self) -> Vec<Setting> {
+        let mut settings = Setting::QUICK.to_vec();
+        settings.extend(&self.durable);
+        settings
+    }
+
     fn engine(&self, setting: Setting) -> BoxFuture<'_, Result<Run, Fault>> {
         Box::pin(self.run_engine(setting))
     }
@@ -167,7 +220,7 @@ impl<S: State + Serialize> Shape for Case<S> {
 }
 
 /// How long the JSON of a value is, without building it: the peak of memory is measured too.
-fn json_size(value: &impl Serialize) -> Result<usize, Fault> {
+pub(crate) fn json_size(value: &impl Serialize) -> Result<usize, Fault> {
     struct Length(usize);
     impl Write for Length {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

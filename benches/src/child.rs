@@ -9,6 +9,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+use crate::ground::{POSTGRES, postgres};
 use crate::{Fault, Setting};
 
 /// What `paraph-bench-count` reports of one run.
@@ -69,6 +70,7 @@ fn beside(name: &str) -> Result<PathBuf, Fault> {
 fn run(binary: PathBuf, arguments: &[&str]) -> Result<String, Fault> {
     let output = Command::new(&binary)
         .args(arguments)
+        .envs(postgres().map(|url| (POSTGRES, url)))
         .output()
         .map_err(|fault| format!("{}: {fault}", binary.display()))?;
     if !output.status.success() {

@@ -10,6 +10,9 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 #[tokio::main]
 async fn main() -> Result<(), Fault> {
+    if let Ok(url) = std::env::var(bench::POSTGRES) {
+        bench::set_postgres(url);
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [shape, setting] = arguments.as_slice() else {
         return Err("usage: paraph-bench-count SHAPE SETTING".into());

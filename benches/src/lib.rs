@@ -3,6 +3,8 @@
 //! Used by the two binaries of this package: `paraph-bench` takes the time and prints the table,
 //! `paraph-bench-count` counts allocations. Nothing here is shipped. In reading order:
 //! - `setting`: what is switched on while a shape runs;
+//! - `ground`: the stores that outlive a process, each fresh for one run;
+//! - `bare`: the floor of those: a loop that commits the same bytes;
 //! - `case`: one shape with its graph and its hand-written floor, run once;
 //! - [`shapes`]: all shapes by name; `benches/langgraph/bench.py` has the same ones;
 //! - `sample`: many runs of several contenders, interleaved;
@@ -11,6 +13,10 @@
 //! - `table`: the result as text.
 
 mod setting;
+
+mod ground;
+
+mod bare;
 
 mod case;
 
@@ -26,7 +32,8 @@ mod table;
 
 pub use case::{Case, Fault, Floor, Run, Shape};
 pub use child::{Counts, count, measure_peak, peak_of_this_process};
+pub use ground::{POSTGRES, set_postgres};
 pub use peer::{Peer, Saver};
 pub use sample::{Times, measure};
-pub use setting::Setting;
+pub use setting::{Kept, Save, Setting};
 pub use table::{LEGEND, Row, Table};

@@ -1,4 +1,4 @@
-//! `paraph-bench [--python PATH] [SHAPE…]`: measures the shapes and prints one table. `benches/run` starts it.
+//! `paraph-bench [--python PATH] [SHAPE[@SETTING]…]`: measures the shapes and prints one table. `benches/run` starts it.
 //!
 //! `paraph-bench once SHAPE SETTING` runs one shape once and prints the process's peak of memory; the harness starts
 //! itself like that. It judges nothing: a slow run is a row of the table, not a failure.
@@ -6,12 +6,18 @@
 use std::path::{Path, PathBuf};
 
 use bench::{
-    Fault, Peer, Row, Saver, Setting, Table, count, measure, measure_peak, peak_of_this_process,
-    shapes,
+    Fault, POSTGRES, Peer, Row, Saver, Setting, Table, count, measure, measure_peak,
+    peak_of_this_process, set_postgres, shapes,
 };
+
+#[path = "../../crates/store/tests/cluster/mod.rs"]
+mod cluster;
 
 #[tokio::main]
 async fn main() -> Result<(), Fault> {
+    if let Ok(url) = std::env::var(POSTGRES) {
+        set_postgres(url);
+    }
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [once, shape, setting] = arguments.as_slice()
         && once == "once"
@@ -19,11 +25,53 @@ async fn main() -> Result<(), Fault> {
         return run_once(shape, setting).await;
     }
     let python = take_python(&mut arguments)?;
-    let wanted: Vec<&str> = match arguments.as_slice() {
-        [] => shapes::NAMES.to_vec(),
-        some => some.iter().map(String::as_str).collect(),
-    };
-    bench(&wanted, python).await
+    let mut wanted = Vec::new();
+    if arguments.is_empty() {
+        for name in shapes::NAMES {
+            wanted.extend(
+                shapes::build(name)?
+                    .settings()
+                    .into_iter()
+                    .map(|setting| (name.to_owned(), setting)),
+            );
+        }
+    }
+    for argument in &arguments {
+        match argument.split_once('@') {
+            Some((name, setting)) => {
+                let setting = Setting::parse(setting).ok_or("no such setting")?;
+                wanted.push((name.to_owned(), setting));
+            }
+            None => {
+                let settings = shapes::build(argument)?.settings();
+                wanted.extend(
+                    settings
+                        .into_iter()
+                        .map(|setting| (argument.clone(), setting)),
+                );
+            }
+        }
+    }
+    let server = serve(&mut wanted);
+    let done = bench(&wanted, python).await;
+    drop(server);
+    done
+}
+
+/// Starts a Postgres that syncs what it says it has, where some setting needs one; without one those are left out.
+fn serve(wanted: &mut Vec<(String, Setting)>) -> Option<cluster::Cluster> {
+    if !wanted.iter().any(|(_, setting)| setting.needs_postgres()) {
+        return None;
+    }
+    let server = cluster::Cluster::durable();
+    match &server {
+        Some(server) => set_postgres(server.url().trim_end_matches("/postgres").to_owned()),
+        None => {
+            wanted.retain(|(_, setting)| !setting.needs_postgres());
+            println!("Postgres: not measured: there is none here");
+        }
+    }
+    server
 }
 
 async fn run_once(shape: &str, setting: &str) -> Result<(), Fault> {
@@ -45,7 +93,7 @@ fn take_python(arguments: &mut Vec<String>) -> Result<Option<PathBuf>, Fault> {
     Ok(Some(arguments.remove(at).into()))
 }
 
-async fn bench(wanted: &[&str], python: Option<PathBuf>) -> Result<(), Fault> {
+async fn bench(wanted: &[(String, Setting)], python: Option<PathBuf>) -> Result<(), Fault> {
     let peer = python.as_deref().map_or(
         Err("no Python with LangGraph was given".into()),
         Peer::start,
@@ -57,12 +105,10 @@ async fn bench(wanted: &[&str], python: Option<PathBuf>) -> Result<(), Fault> {
     let mut peer = peer.ok();
     let mut table = Table::default();
     print!("{}", Table::head());
-    for name in wanted {
-        for setting in Setting::ALL {
-            let row = row(name, setting, peer.as_mut(), python.as_deref()).await?;
-            print!("{row}");
-            table.0.push(row);
-        }
+    for (name, setting) in wanted {
+        let row = row(name, *setting, peer.as_mut(), python.as_deref()).await?;
+        print!("{row}");
+        table.0.push(row);
     }
     println!("\n{}", bench::LEGEND);
     for line in table.gaps().into_iter().chain(missing) {
@@ -92,10 +138,10 @@ async fn row(
 
 /// The peak of a fresh Python process that runs the shape once; nothing where it was left out or failed.
 fn peer_peak(python: &Path, name: &str, setting: Setting) -> Option<usize> {
-    let saver = Saver::beside(setting).first()?;
+    let saver = Saver::beside(setting).into_iter().next()?;
     let run = Peer::start(python)
         .ok()?
-        .run(name, *saver, setting.updates)
+        .run(name, saver, setting.updates)
         .ok()?;
     Some(run.rss)
 }

@@ -7,16 +7,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
-use crate::{Fault, Setting};
+use crate::ground::{POSTGRES, folder, postgres};
+use crate::{Fault, Kept, Save, Setting};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/langgraph/bench.py");
 
 /// How LangGraph saves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saver {
     /// Not at all.
     None,
@@ -24,26 +24,29 @@ pub enum Saver {
     Async,
     /// In memory, once at the end: what its own benchmarks use.
     Exit,
+    /// With its SqliteSaver or PostgresSaver, in the durability of the same name.
+    Durable(Setting),
 }
 
 impl Saver {
     /// The ways of saving that stand beside one of our settings.
-    pub fn beside(setting: Setting) -> &'static [Saver] {
-        if setting.memory {
-            &[Saver::Async, Saver::Exit]
-        } else {
-            &[Saver::None]
+    pub fn beside(setting: Setting) -> Vec<Saver> {
+        match setting.kept {
+            Kept::Nowhere => vec![Saver::None],
+            Kept::Memory => vec![Saver::Async, Saver::Exit],
+            Kept::Sqlite(_) | Kept::Postgres(_) => vec![Saver::Durable(setting)],
         }
     }
 }
 
 impl fmt::Display for Saver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Saver::None => "none",
-            Saver::Async => "async",
-            Saver::Exit => "exit",
-        })
+        match self {
+            Saver::None => f.pad("none"),
+            Saver::Async => f.pad("async"),
+            Saver::Exit => f.pad("exit"),
+            Saver::Durable(setting) => setting.fmt(f),
+        }
     }
 }
 
@@ -54,6 +57,8 @@ pub struct PeerRun {
     pub ms: f64,
     /// The peak of the process so far, in bytes.
     pub rss: usize,
+    /// The bytes on disk after it, for a saver that has some.
+    pub disk: Option<u64>,
 }
 
 /// A running Python process. It ends when this is dropped.
@@ -85,6 +90,8 @@ impl Peer {
             .args([SCRIPT, "serve"])
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("LANGSMITH_TRACING", "false")
+            .env("PARAPH_BENCH_FOLDER", folder()?)
+            .env(POSTGRES, postgres().unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -105,7 +112,7 @@ impl Peer {
         if let Some(reason) = left_out(shape, saver) {
             return Err(reason.to_owned());
         }
-        let request = json!({ "shape": shape, "saver": saver, "updates": updates });
+        let request = json!({ "shape": shape, "saver": saver.to_string(), "updates": updates });
         writeln!(self.requests, "{request}").map_err(|fault| fault.to_string())?;
         let mut line = String::new();
         self.answers
@@ -128,12 +135,23 @@ impl Drop for Peer {
 
 /// Why a shape is not run on LangGraph at all.
 fn left_out(shape: &str, saver: Saver) -> Option<&'static str> {
-    match (shape, saver) {
-        ("sequential_10000", _) => Some("a run takes the better part of a minute"),
-        ("react_300" | "react_1000", Saver::Async) => {
+    let behind = match saver {
+        Saver::Durable(setting) => setting.durable() != Some(Save::Exit),
+        saver => saver == Saver::Async,
+    };
+    match shape {
+        "sequential_10000" => Some("a run takes the better part of a minute"),
+        "react_300" | "react_1000" if behind => {
             Some("a run takes gigabytes: its bytes grow with the square")
         }
-        (shape, _) if shape.starts_with("cpu_") => Some("its nodes share one core"),
+        shape if shape.starts_with("cpu_") => Some("its nodes share one core"),
+        shape
+            if ["threads_", "load_", "paused_", "active_"]
+                .iter()
+                .any(|kind| shape.starts_with(kind)) =>
+        {
+            Some("it has no such shape")
+        }
         _ => None,
     }
 }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::peer::PeerRun;
-use crate::{Fault, Peer, Saver, Setting, Shape};
+use crate::{Fault, Peer, Run, Saver, Setting, Shape};
 
 /// Rounds that count; one more is run before them to warm up.
 const ROUNDS: usize = 5;
@@ -25,6 +25,10 @@ pub struct Times {
     pub floor: f64,
     /// LangGraph for each way of saving that was asked for; the reason where it could not be measured.
     pub peer: Vec<(Saver, Result<f64, String>)>,
+    /// Bytes on disk, and those of the final state as JSON.
+    pub disk: Option<(u64, usize)>,
+    /// The bytes that LangGraph took on disk.
+    pub peer_disk: Option<u64>,
 }
 
 /// Measures one shape in one setting: floor, engine and peer in turn, round after round.
@@ -40,14 +44,21 @@ pub async fn measure(
     let (mut floor, mut engine) = (Vec::new(), Vec::new());
     let mut peers: Vec<(Saver, Result<Vec<f64>, String>)> = Vec::new();
     if peer.is_some() {
-        peers.extend(savers.iter().map(|&saver| (saver, Ok(Vec::new()))));
+        peers.extend(savers.into_iter().map(|saver| (saver, Ok(Vec::new()))));
     }
+    let (mut disk, mut peer_disk) = (None, None);
     for _ in 0..=ROUNDS {
-        floor.push(sample(shape, setting, false).await?);
-        engine.push(sample(shape, setting, true).await?);
+        floor.push(sample(shape, setting, false).await?.0);
+        let (time, last) = sample(shape, setting, true).await?;
+        engine.push(time);
+        disk = last.and_then(|last| Some((last.disk?, last.state_bytes)));
         for (saver, times) in &mut peers {
             if let Some(peer) = peer.as_deref_mut() {
-                sample_peer(times, || peer.run(&shape.name(), *saver, setting.updates));
+                sample_peer(times, || {
+                    let run = peer.run(&shape.name(), *saver, setting.updates)?;
+                    peer_disk = run.disk;
+                    Ok(run)
+                });
             }
         }
     }
@@ -58,14 +69,23 @@ pub async fn measure(
             .into_iter()
             .map(|(saver, times)| (saver, times.map(median)))
             .collect(),
+        disk,
+        peer_disk,
     })
 }
 
-/// The mean time of one run in milliseconds.
-async fn sample(shape: &dyn Shape, setting: Setting, engine: bool) -> Result<f64, Fault> {
+/// The mean time of one run in milliseconds, and the last run.
+async fn sample(
+    shape: &dyn Shape,
+    setting: Setting,
+    engine: bool,
+) -> Result<(f64, Option<Run>), Fault> {
     let mut total = Duration::ZERO;
     let mut runs = 0;
+    let mut last = None;
     while runs == 0 || (total < ENOUGH && runs < MOST) {
+        // Before the next one, so that two stores of one shape are never in memory at once.
+        drop(last.take());
         let run = if engine {
             shape.engine(setting).await?
         } else {
@@ -73,8 +93,9 @@ async fn sample(shape: &dyn Shape, setting: Setting, engine: bool) -> Result<f64
         };
         total += run.time;
         runs += 1;
+        last = Some(run);
     }
-    Ok(total.as_secs_f64() * 1_000.0 / f64::from(runs))
+    Ok((total.as_secs_f64() * 1_000.0 / f64::from(runs), last))
 }
 
 fn sample_peer(

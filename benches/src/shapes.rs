@@ -2,16 +2,21 @@
 
 use std::num::NonZeroUsize;
 
+use self::react::Script;
 use crate::{Fault, Shape};
 
+mod active;
 mod fanout;
+mod load;
 mod parallel;
+mod paused;
 mod react;
 mod sequential;
+mod threads;
 mod wide;
 
 /// The names of all shapes, in the order of the table.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 19] = [
     "sequential_10",
     "sequential_1000",
     "sequential_10000",
@@ -19,6 +24,7 @@ pub const NAMES: [&str; 14] = [
     "react_100",
     "react_300",
     "react_1000",
+    "noise_100",
     "fanout_10",
     "fanout_100",
     "wide_25x300",
@@ -26,6 +32,10 @@ pub const NAMES: [&str; 14] = [
     "wide_9x1200",
     "parallel_10",
     "cpu_2",
+    "threads_100x10",
+    "active_1000",
+    "load_1000",
+    "paused_10000",
 ];
 
 /// Builds the shape with that name.
@@ -37,12 +47,22 @@ pub fn build(name: &str) -> Result<Box<dyn Shape>, Fault> {
     let number = || -> Result<usize, Fault> { Ok(size.parse::<NonZeroUsize>()?.get()) };
     Ok(match kind {
         "sequential" => sequential::case(number()?)?,
-        "react" => react::case(number()?)?,
+        "react" | "noise" => react::case(Script {
+            turns: number()?,
+            noise: kind == "noise",
+        })?,
         "fanout" => fanout::case(number()?)?,
         "wide" => {
             let (lists, letters) = size.split_once('x').ok_or("wide_LISTSxLETTERS")?;
             wide::case(lists.parse()?, letters.parse()?)?
         }
+        "threads" => {
+            let (threads, turns) = size.split_once('x').ok_or("threads_COUNTxTURNS")?;
+            threads::shape(threads.parse()?, turns.parse()?)?
+        }
+        "active" => active::shape(number()?)?,
+        "load" => load::shape(number()?)?,
+        "paused" => paused::shape(number()?)?,
         "parallel" => parallel::waiting(number()?)?,
         "cpu" => parallel::spinning(number()?)?,
         _ => {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Counts, Saver, Setting, Times};
+use crate::{Counts, Kept, Saver, Setting, Times};
 
 /// All that is known of one shape in one setting.
 pub struct Row {
@@ -26,7 +26,7 @@ pub struct Row {
 #[derive(Default)]
 pub struct Table(pub Vec<Row>);
 
-const HEAD: [&str; 12] = [
+const HEAD: [&str; 13] = [
     "shape",
     "setting",
     "ms",
@@ -37,31 +37,36 @@ const HEAD: [&str; 12] = [
     "its exit",
     "allocs/node",
     "held",
+    "its held",
     "peak MB",
     "its peak",
 ];
-const WIDTHS: [usize; 12] = [17, 15, 9, 9, 8, 10, 7, 9, 13, 16, 8, 8];
+const WIDTHS: [usize; 13] = [17, 15, 9, 9, 8, 10, 7, 9, 13, 17, 11, 8, 8];
 
 /// What the columns mean, for below the table.
 pub const LEGEND: &str = "\
 Milliseconds are medians of five interleaved rounds after one to warm up; ratios only compare columns of one row.
-setting     none: no checkpoints; memory: every superstep saved; +updates: each node's update streamed as JSON and read
+setting     none: no checkpoints; memory: every superstep saved in the process; sqlite-, postgres-: in a fresh store
+            on disk, in that durability; +updates: each node's update streamed as JSON and read
 floor       a plain loop that awaits boxed async functions, moves the same data, and builds the JSON of each change
-            once where somebody asks for it
+            once where somebody asks for it; for a store on disk it then commits the same bytes in as many
+            transactions, with the same settings, into a table without meaning
 LangGraph   on uvloop: ainvoke, or astream in updates mode, whose updates are Python objects and no JSON; with `memory`
-            its default (async) durability, beside it `exit`
+            its default (async) durability, beside it `exit`; for a store on disk `invoke` with its SqliteSaver (WAL,
+            synchronous=FULL) or PostgresSaver in the same durability
 allocs/node allocations of a run per node run, in brackets the floor's
-held        what the store holds after the run, in brackets how many times the final state's JSON that is
+held        what the store holds after the run, on disk or in memory, in brackets how many times the final state's
+            JSON that is; `its held`: LangGraph's on disk
 peak        resident memory of a fresh process that runs the shape once";
 
 impl Row {
-    fn cells(&self) -> [String; 12] {
+    fn cells(&self) -> [String; 13] {
         let times = &self.times;
-        let peer = |wanted: &[Saver]| {
-            let found = times.peer.iter().find(|(saver, _)| wanted.contains(saver));
+        let peer = |wanted: fn(&Saver) -> bool| {
+            let found = times.peer.iter().find(|(saver, _)| wanted(saver));
             found.and_then(|(_, time)| time.as_ref().ok().copied())
         };
-        let default = peer(&[Saver::None, Saver::Async]);
+        let default = peer(|saver| *saver != Saver::Exit);
         let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), milliseconds);
         [
             self.shape.clone(),
@@ -74,9 +79,12 @@ impl Row {
                 || "-".to_owned(),
                 |peer| format!("{:.1}", peer / times.engine),
             ),
-            number(peer(&[Saver::Exit])),
+            number(peer(|saver| *saver == Saver::Exit)),
             self.allocations(),
             self.held(),
+            times
+                .peer_disk
+                .map_or_else(|| "-".to_owned(), |bytes| kilobytes(bytes as f64)),
             megabytes(self.peak),
             self.peer_peak.map_or_else(|| "-".to_owned(), megabytes),
         ]
@@ -92,18 +100,16 @@ impl Row {
     }
 
     fn held(&self) -> String {
-        if !self.setting.memory {
-            return "-".to_owned();
-        }
-        let held = self.counts.held as f64 / 1024.0;
+        let (held, state) = match (self.times.disk, self.setting.kept) {
+            (Some((bytes, state)), _) => (bytes as f64, state),
+            (None, Kept::Memory) => (self.counts.held as f64, self.counts.state),
+            (None, _) => return "-".to_owned(),
+        };
         // Where the state is next to nothing, what each superstep costs is all that is held.
-        if self.counts.state < 1024 {
-            return format!("{held:.0} kB");
+        if state < 1024 {
+            return kilobytes(held);
         }
-        format!(
-            "{held:.0} kB ({:.1}x)",
-            self.counts.held as f64 / self.counts.state as f64
-        )
+        format!("{} ({:.1}x)", kilobytes(held), held / state as f64)
     }
 }
 
@@ -115,6 +121,10 @@ fn milliseconds(value: f64) -> String {
         value if value >= 1.0 => format!("{value:.2}"),
         value => format!("{value:.4}"),
     }
+}
+
+fn kilobytes(value: f64) -> String {
+    format!("{:.0} kB", value / 1024.0)
 }
 
 fn megabytes(bytes: usize) -> String {

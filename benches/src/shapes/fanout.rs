@@ -108,6 +108,7 @@ pub(super) fn case(count: usize) -> Result<Box<dyn Shape>, Fault> {
         input: Box::new(move || Jokes::update().subjects(subjects.clone())),
         events: count + 1,
         node_runs: count * 12 + 1,
+        durable: Setting::SYNC.to_vec(),
         floor: Box::new(move |setting| Box::pin(floor(for_floor.clone(), setting))),
         check: Box::new(move |jokes| {
             jokes.jokes.len() == count && jokes.jokes.iter().all(|joke| joke.len() == 1040)

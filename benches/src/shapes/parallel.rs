@@ -84,6 +84,7 @@ fn case(
         input: Box::new(Tally::update),
         events: count,
         node_runs: count,
+        durable: Vec::new(),
         floor: Box::new(move |_| {
             let work = floor();
             Box::pin(async move { Floor::from(Tally { done: work.await }) })

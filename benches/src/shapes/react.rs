@@ -1,4 +1,5 @@
 //! `react_N`: a model that calls a tool N times and then answers; the conversation grows by 40 kB each round.
+//! `noise_N` is the same with texts that do not compress, which those of `react_N` do.
 //!
 //! The messages are small structs of this file, in the JSON shape that clients know: the engine is measured here,
 //! not the `models` crate.
@@ -10,7 +11,7 @@ use crate::case::{Case, Floor, Step, step};
 use crate::{Fault, Setting, Shape};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Message {
+pub(super) struct Message {
     #[serde(rename = "type")]
     kind: String,
     id: String,
@@ -22,21 +23,21 @@ struct Message {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct ToolCall {
+pub(super) struct ToolCall {
     id: String,
     name: String,
     args: Arguments,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Arguments {
+pub(super) struct Arguments {
     query: String,
 }
 
 #[derive(State, Clone, Default, Serialize)]
-struct Chat {
+pub(super) struct Chat {
     #[reduce(append)]
-    messages: Vec<Message>,
+    pub(super) messages: Vec<Message>,
 }
 
 impl Chat {
@@ -50,28 +51,65 @@ impl Chat {
 
 const HANDS: Each<usize> = Each::new("hands");
 
-async fn brain(turns: &usize, chat: &Chat, _: &Ctx) -> Result<Update<Chat>> {
-    Ok(Chat::update().messages([think(*turns, chat)]))
+/// What is said, and how often.
+#[derive(Clone, Copy)]
+pub(super) struct Script {
+    pub(super) turns: usize,
+    /// Whether the texts are letters without any order.
+    pub(super) noise: bool,
 }
 
-async fn hands(call: usize, chat: &Chat, _: &Ctx) -> Result<Update<Chat>> {
-    Ok(Chat::update().messages(chat.calls().get(call).map(act)))
+impl Script {
+    fn query(self, turn: usize) -> String {
+        if self.noise {
+            return letters(turn as u64, 3_600);
+        }
+        "c2f1a5de-7d1b-4a53-9f3e-51d4b8a90c77".repeat(100)
+    }
+
+    fn result(self, call: &ToolCall) -> String {
+        if self.noise {
+            let number = |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte));
+            return letters(call.id.bytes().fold(7, number), 36_180);
+        }
+        format!("result for query: {}", call.args.query).repeat(10)
+    }
+}
+
+/// So many letters without any order, always the same for a seed.
+fn letters(seed: u64, count: usize) -> String {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-"[(state >> 32) as usize % 64])
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+async fn brain(script: &Script, chat: &Chat, _: &Ctx) -> Result<Update<Chat>> {
+    Ok(Chat::update().messages([think(*script, chat)]))
+}
+
+async fn hands(script: &Script, call: usize, chat: &Chat, _: &Ctx) -> Result<Update<Chat>> {
+    Ok(Chat::update().messages(chat.calls().get(call).map(|call| act(*script, call))))
 }
 
 /// What the model says next: one more call, or the answer after the last turn.
-fn think(turns: usize, chat: &Chat) -> Message {
+fn think(script: Script, chat: &Chat) -> Message {
     let turn = chat.messages.len() / 2;
     let mut message = Message {
         kind: "ai".to_owned(),
         id: format!("ai-{turn}"),
         ..Message::default()
     };
-    if turn < turns {
+    if turn < script.turns {
         message.tool_calls.push(ToolCall {
             id: format!("call-{turn}"),
             name: "lookup".to_owned(),
             args: Arguments {
-                query: "c2f1a5de-7d1b-4a53-9f3e-51d4b8a90c77".repeat(100),
+                query: script.query(turn),
             },
         });
     } else {
@@ -81,17 +119,17 @@ fn think(turns: usize, chat: &Chat) -> Message {
 }
 
 /// What the tool says: about ten times its question.
-fn act(call: &ToolCall) -> Message {
+fn act(script: Script, call: &ToolCall) -> Message {
     Message {
         kind: "tool".to_owned(),
         id: format!("tool-{}", call.id),
-        content: format!("result for query: {}", call.args.query).repeat(10),
+        content: script.result(call),
         tool_call_id: Some(call.id.clone()),
         ..Message::default()
     }
 }
 
-fn question() -> Message {
+pub(super) fn question() -> Message {
     Message {
         kind: "human".to_owned(),
         id: "human".to_owned(),
@@ -108,23 +146,36 @@ fn route(chat: &Chat) -> Vec<Target> {
     HANDS.send_all(0..calls)
 }
 
-pub(super) fn case(turns: usize) -> Result<Box<dyn Shape>, Fault> {
-    let graph = Graph::<Chat>::new("react")
-        .node("brain", with(turns, brain))
-        .each(HANDS, hands)
+pub(super) fn graph(script: Script) -> Result<Graph<Chat>, Fault> {
+    Ok(Graph::<Chat>::new("react")
+        .node("brain", with(script, brain))
+        .each(HANDS, with(script, hands))
         .start("brain")
         .branch("brain", route, ["hands", END])
         .edge(HANDS, "brain")
-        .build()?;
-    let brain = step(move |chat| think(turns, chat));
-    let hands = step(|chat: &Chat| chat.calls().iter().map(act).collect());
+        .build()?)
+}
+
+/// What a run without the engine does and would save.
+pub(super) async fn floor_of(script: Script, setting: Setting) -> Floor<Chat> {
+    let brain = step(move |chat| think(script, chat));
+    let hands =
+        step(move |chat: &Chat| chat.calls().iter().map(|call| act(script, call)).collect());
+    floor(brain, hands, setting).await
+}
+
+pub(super) fn case(script: Script) -> Result<Box<dyn Shape>, Fault> {
+    let graph = graph(script)?;
+    let turns = script.turns;
+    let kind = if script.noise { "noise" } else { "react" };
     Ok(Box::new(Case {
-        name: format!("react_{turns}"),
+        name: format!("{kind}_{turns}"),
         graph,
         input: Box::new(|| Chat::update().messages([question()])),
         events: 2 * turns + 1,
         node_runs: 2 * turns + 1,
-        floor: Box::new(move |setting| Box::pin(floor(brain.clone(), hands.clone(), setting))),
+        durable: Setting::DURABLE.to_vec(),
+        floor: Box::new(move |setting| Box::pin(floor_of(script, setting))),
         check: Box::new(move |chat| chat.messages.len() == 2 * turns + 2),
     }))
 }

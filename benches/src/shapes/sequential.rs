@@ -35,6 +35,7 @@ pub(super) fn case(length: usize) -> Result<Box<dyn Shape>, Fault> {
         input: Box::new(Chain::update),
         events: length,
         node_runs: length,
+        durable: Vec::new(),
         floor: Box::new(move |setting| Box::pin(floor(nodes.clone(), setting))),
         check: Box::new(|chain| chain.items.is_empty()),
     }))

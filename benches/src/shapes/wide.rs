@@ -216,6 +216,7 @@ pub(super) fn case(lists: usize, letters: usize) -> Result<Box<dyn Shape>, Fault
         input: Box::new(move || Inbox::update().messages([message.clone()])),
         events,
         node_runs: events,
+        durable: Vec::new(),
         floor: Box::new(move |setting| {
             let inbox = Inbox {
                 messages: vec![for_floor.clone()],
