@@ -2,6 +2,7 @@
 //!
 //! Thirty runs and a few restarts; `PARAPH_CHAOS_RUNS=500` is the long form, with a restart every 5 to 20 seconds and
 //! the server down for up to 5. `PARAPH_CHAOS_SEED` repeats the pauses of an earlier run, which are printed.
+#![cfg(feature = "postgres")]
 #![allow(
     clippy::unwrap_used,
     reason = "a test may panic; clippy sees only the test functions as tests, not what they call"

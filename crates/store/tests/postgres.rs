@@ -1,4 +1,5 @@
 //! Postgres as a store: the rules that every store keeps, and what only a server can do to it.
+#![cfg(feature = "postgres")]
 #![allow(
     clippy::unwrap_used,
     reason = "a test may panic; clippy sees only the test functions as tests, not what they call"

@@ -1,4 +1,5 @@
 //! Opening a Postgres store: what can be wrong with server, database and address, and how it is said.
+#![cfg(feature = "postgres")]
 #![allow(
     clippy::unwrap_used,
     reason = "a test may panic; clippy sees only the test functions as tests, not what they call"

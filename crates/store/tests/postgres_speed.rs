@@ -1,5 +1,6 @@
 //! How fast a Postgres store is beside a bare commit of the same bytes on the same server. By hand, since a test must not
 //! depend on time: `cargo test --release -p paraph-store --test postgres_speed -- --ignored --nocapture`.
+#![cfg(feature = "postgres")]
 #![allow(
     clippy::unwrap_used,
     reason = "a test may panic; clippy sees only the test functions as tests, not what they call"

@@ -1,5 +1,6 @@
 //! Two processes and one thread: who dies loses it at once, who is stopped loses it when its lease has run out, and
 //! what is written under a lost lease is refused.
+#![cfg(feature = "postgres")]
 #![allow(
     clippy::unwrap_used,
     reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
@@ -175,12 +176,12 @@ async fn a_thread_whose_process_was_killed_can_be_had_at_once() {
     let Some(cluster) = Cluster::start() else {
         return;
     };
-    let lease = Duration::from_secs(3);
+    let lease = Duration::from_secs(5);
     let store = open(&cluster.url(), lease).await;
     let mut other = Other::start(&cluster.url(), lease);
     other.hear();
     // A server that was up for less than a lease is not believed to know all who live.
-    let up = "SELECT clock_timestamp() - pg_postmaster_start_time() > interval '3 s'";
+    let up = "SELECT clock_timestamp() - pg_postmaster_start_time() > interval '5 s'";
     while cluster.sql("postgres", up) != "t" {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -192,7 +193,8 @@ async fn a_thread_whose_process_was_killed_can_be_had_at_once() {
     );
     other.signal("-KILL");
     let (_lease, _, after) = take(&store).await;
-    assert!(after < Duration::from_millis(1500), "{after:?}");
+    // It was renewed when a third of it was over at the latest, and would have lasted that long.
+    assert!(after < lease * 2 / 3, "{after:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

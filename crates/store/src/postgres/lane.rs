@@ -163,24 +163,25 @@ impl Lane {
             // After a failure one at a time, so that a work which never succeeds takes no other with it.
             let width = if patience.is_fresh() { batch.len() } else { 1 };
             let rest = batch.split_off(width);
-            match self.commit(&mut batch).await {
+            let mut ended = self.commit(&mut batch).await;
+            if let Err(Missed::Unknown(why)) = ended {
+                ended = match self.happened(&why).await {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(Missed::Again(why)),
+                    Err(unknown) => Err(Missed::Never(unknown)),
+                };
+            }
+            match ended {
                 Ok(()) => batch.drain(..).for_each(|job| job.tell(None)),
-                Err(Missed::Never(why)) => {
-                    batch.drain(..).for_each(|job| job.tell(Some(why.clone())))
-                }
-                Err(Missed::Unknown(why)) => match self.happened(&why).await {
-                    Ok(true) => batch.drain(..).for_each(|job| job.tell(None)),
-                    Ok(false) => {
-                        patience.wait().await;
-                    }
-                    Err(why) => batch.drain(..).for_each(|job| job.tell(Some(why.clone()))),
-                },
-                Err(Missed::Again(why)) => {
+                Err(Missed::Again(why) | Missed::Unknown(why)) => {
                     tracing::debug!(%why, "a transaction is tried again");
                     patience.wait().await;
                     for job in batch.extract_if(.., |job| patience.is_over(job.since())) {
                         job.tell(Some(why.clone()));
                     }
+                }
+                Err(Missed::Never(why)) => {
+                    batch.drain(..).for_each(|job| job.tell(Some(why.clone())))
                 }
             }
             batch.extend(rest);

@@ -1,6 +1,6 @@
 //! How long something is tried again, and with which pauses.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
 const FIRST: Duration = Duration::from_millis(15);
@@ -29,7 +29,9 @@ impl Patience {
 
     /// A pause, longer than the one before; not the same for all who began together.
     pub(super) async fn wait(&mut self) {
-        let spread = f64::from(Instant::now().into_std().elapsed().subsec_nanos() % 997) / 997.0;
+        // Clocks of two lanes or machines never agree to the nanosecond.
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH);
+        let spread = f64::from(clock.unwrap_or_default().subsec_nanos() % 997) / 997.0;
         tokio::time::sleep(self.next.mul_f64(0.75 + spread / 2.0)).await;
         self.next = (self.next * 2).min(LONGEST);
     }

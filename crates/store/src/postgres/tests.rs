@@ -359,15 +359,23 @@ async fn an_owner_is_gone_when_its_store_is_and_not_when_its_connection_was_cut(
     assert_ne!(owner, one.db.owner());
     assert!(!one.db.is_gone(&owner).await);
     assert!(!one.db.is_gone(&one.db.owner()).await);
+    let locks = "FROM pg_locks WHERE locktype = 'advisory'";
+    let both_are_back = async || {
+        while cluster.sql("postgres", &format!("SELECT count(*) {locks}")) != "2" {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
     cluster.sql(
         "postgres",
-        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'",
+        &format!("SELECT pg_terminate_backend(pid) {locks}"),
     );
+    both_are_back().await;
     assert!(!one.db.is_gone(&owner).await);
     cluster.restart(Stop::Abrupt, Duration::ZERO);
+    both_are_back().await;
     assert!(!one.db.is_gone(&owner).await);
     drop(two);
-    assert!(one.db.is_gone(&owner).await);
+    while !one.db.is_gone(&owner).await {}
     assert!(one.db.is_gone("nobody").await);
     // A server that is up for less than a lease has not heard of everybody.
     let three = Options {
