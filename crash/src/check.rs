@@ -130,7 +130,9 @@ fn keyed(evidence: Evidence<'_>, (effect, hits): (&str, &[&Hit]), found: &mut Fi
 
 /// Whoever recognises nothing did it again only where the memo of the time before was not saved.
 fn plain(evidence: Evidence<'_>, (effect, hits): (&str, &[&Hit]), found: &mut Findings) {
-    let done: Vec<&&Hit> = hits.iter().filter(|hit| hit.key.is_none()).collect();
+    let mut done: Vec<&&Hit> = hits.iter().filter(|hit| hit.key.is_none()).collect();
+    // What a process asked for in its last moment may be read only after the next one has begun.
+    done.sort_by_key(|hit| hit.process);
     if done.is_empty() {
         return found
             .wrong
