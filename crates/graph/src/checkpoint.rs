@@ -280,7 +280,8 @@ pub trait Checkpoints: Send + Sync + 'static {
     /// then it keeps the lease fresh by itself.
     ///
     /// # Errors
-    /// [`Error::Conflict`] naming the holder while another run has it.
+    /// [`Error::Conflict`] naming the holder while another run has it, or if there is a row of the run on
+    /// another thread; [`Error::Cancelled`] if the run was cancelled before anybody had begun it.
     fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>>;
 
     /// Writes down how a run came to rest, and gives its lease back. Stores without rows of runs do

@@ -123,7 +123,8 @@ pub(crate) fn read(codec: &Codec, mut row: Row) -> Result<Stored, Error> {
 /// what [`find`] found.
 ///
 /// # Errors
-/// If the row is damaged, or is that of a run on another thread.
+/// If the row is damaged, is that of a run on another thread, or of one that was cancelled before it was
+/// begun.
 pub(crate) fn begin(
     codec: &Codec,
     found: Option<Row>,
@@ -143,6 +144,12 @@ pub(crate) fn begin(
             thread: row.thread,
             holder: Some(claim.run),
         });
+    }
+    if let (Some(cancel), 0) = (row.cancel, row.attempts)
+        && row.status.rests()
+    {
+        // Whoever begins it has not heard of that yet.
+        return Err(Error::Cancelled(cancel.reason));
     }
     if row.status.rests() {
         // It is taken up again: what was wished before is done with.

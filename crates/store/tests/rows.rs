@@ -19,22 +19,29 @@ fn options(key: Option<&str>) -> Options {
     }
 }
 
+async fn keeps_the_rules(key: Option<&str>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.db");
+    let store = Arc::new(Sqlite::open(&path, options(key)).await.unwrap());
+    let (threads, memory): (Arc<dyn Threads>, Arc<dyn Memory>) = (store.clone(), store);
+    let mut broken = Vec::new();
+    for rule in conformance::THREAD_RULES {
+        broken.extend(rule.check(&threads).await.err());
+    }
+    for rule in conformance::MEMORY_RULES {
+        broken.extend(rule.check(&memory).await.err());
+    }
+    assert_eq!(broken, []);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sqlite_keeps_the_rules_about_threads_and_memory() {
-    for key in [None, Some("5")] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("rows.db");
-        let store = Arc::new(Sqlite::open(&path, options(key)).await.unwrap());
-        let (threads, memory): (Arc<dyn Threads>, Arc<dyn Memory>) = (store.clone(), store);
-        let mut broken = Vec::new();
-        for rule in conformance::THREAD_RULES {
-            broken.extend(rule.check(&threads).await.err());
-        }
-        for rule in conformance::MEMORY_RULES {
-            broken.extend(rule.check(&memory).await.err());
-        }
-        assert_eq!(broken, []);
-    }
+    keeps_the_rules(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_keeps_them_with_encryption_too() {
+    keeps_the_rules(Some("5")).await;
 }
 
 async fn open(path: &std::path::Path) -> Arc<Sqlite> {

@@ -219,7 +219,17 @@ pub(super) async fn cancelled_early(t: Stage) -> Checked {
     same("whether it is done", intent.done_ms.is_some(), true)?;
     same("the row", &t.run(new.id).await?, &row)?;
     // It rests now: what is wished later changes nothing.
-    same("a second wish", &cancel(CancelReason::User).await?, &row)
+    same("a second wish", &cancel(CancelReason::User).await?, &row)?;
+    // Nobody begins it who has not heard of that.
+    let start = Some(RunStart::default());
+    let claim = Claim { run: new.id, start };
+    let late = t.threads.lease(t.name(), claim).await;
+    let is_told = |e: &Error| matches!(e, Error::Cancelled(CancelReason::Superseded));
+    fails("a beginning after that", late, is_told)?;
+    same("the row then", &t.run(new.id).await?, &row)?;
+    let lease = t.s.lease_when_free(t.name(), RunId::fresh()).await?;
+    drop(lease);
+    Ok(())
 }
 
 pub(super) async fn cancelled_at_work(mut t: Stage) -> Checked {

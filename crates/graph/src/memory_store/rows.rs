@@ -73,9 +73,15 @@ pub(super) fn lease(shared: &Arc<Shared>, thread: &str, claim: Claim) -> Result<
     }
     if let Some(row) = inner.runs.get(&claim.run)
         && claim.start.is_some()
-        && row.thread != thread
     {
-        return Err(conflict(&row.thread, Some(claim.run)));
+        if row.thread != thread {
+            return Err(conflict(&row.thread, Some(claim.run)));
+        }
+        if let (Some(cancel), 0) = (row.cancel, row.attempts)
+            && row.status.rests()
+        {
+            return Err(Error::Cancelled(cancel.reason));
+        }
     }
     inner.epoch += 1;
     let epoch = inner.epoch;
