@@ -40,6 +40,8 @@ pub(crate) struct RunContext {
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) price: Option<Price>,
     pub(crate) tell_messages: bool,
+    /// Whether the run goes on that an earlier process began.
+    pub(crate) again: bool,
     /// Opened by the first node.
     pub(crate) session: OnceCell<Session>,
     /// The model's attempts, of this process and of those before it.
@@ -113,7 +115,7 @@ impl RunContext {
         };
         let limits = self.limits.clone();
         let session = self.gateway.resume(scope, limits, &spent.usage()).await?;
-        if spent.attempts > 0 {
+        if self.again {
             self.model.go_on_after(spent.attempts);
             self.attempts.store(spent.attempts, Ordering::Relaxed);
         }

@@ -168,6 +168,7 @@ pub(crate) async fn start<A: Application>(
         model: terms.model.clone(),
         price: terms.price.clone(),
         tell_messages: terms.tell_messages,
+        again: input.is_none() && at.is_none(),
         session: OnceCell::new(),
         attempts: AtomicU64::new(0),
     });

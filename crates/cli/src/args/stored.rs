@@ -274,6 +274,9 @@ pub(crate) struct EventsArgs {
     /// Go on as the log grows, until the run comes to rest (of a thread: until interrupted)
     #[arg(long, short)]
     pub(crate) follow: bool,
+    /// Taken for the sake of scripts: there is no other form
+    #[arg(long, hide = true)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

@@ -14,6 +14,9 @@ use paraph_agents::{AgentEvent, AgentEventData, AgentRun, RunResult};
 use paraph_gateway::Stop;
 use paraph_graph::CancelReason;
 
+/// How the explanations call the command that goes on with a run.
+const RESUME: &str = "paraph runs resume RUN";
+
 /// Where what a run tells goes.
 pub(crate) struct Told {
     pub(crate) printing: Printing,
@@ -142,10 +145,11 @@ fn in_words(result: &RunResult, detail: Option<&str>, again: Option<&str>) -> St
     }
     let remedy = match (result.stop(), again) {
         (Stop::Cancelled, Some(again)) => format!("Go on with it: {again}"),
+        (_, Some(again)) => explanation.remedy.replace(RESUME, again),
         (Stop::Cancelled, None) => {
             "Nothing was stored, so there is nothing to resume; run it again.".to_owned()
         }
-        _ => explanation.remedy.to_owned(),
+        (_, None) => explanation.remedy.to_owned(),
     };
     text.push_str(&format!("\nWhat to do: {remedy}"));
     printable(&text)

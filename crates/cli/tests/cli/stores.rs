@@ -280,3 +280,55 @@ fn the_doctor_knows_the_store() {
     std::fs::write(sandbox.path("data/paraph/paraph.db"), "x".repeat(5_000)).unwrap();
     assert_eq!(store(&sandbox)["verdict"], "wrong");
 }
+
+/// The size of a file is limited as a full disk limits it: what is beyond cannot be written.
+#[cfg(unix)]
+#[test]
+fn a_run_that_meets_a_full_disk_ends_so_and_goes_on_when_there_is_room() {
+    let mut seen = std::collections::BTreeSet::new();
+    for blocks in (100..1_000).step_by(100) {
+        let sandbox = Sandbox::new();
+        let command = format!(
+            "trap '' XFSZ; ulimit -f {blocks}; exec {} run support --model rehearsal --thread t --json",
+            env!("CARGO_BIN_EXE_paraph")
+        );
+        let mut shell = std::process::Command::new("sh");
+        let paraph = sandbox.command(&[]);
+        for (name, value) in paraph.get_envs() {
+            shell.env(name, value.unwrap_or_default());
+        }
+        let shell = shell.args(["-c", &command]).current_dir(sandbox.path("."));
+        let output = shell.output().unwrap();
+        let (out, err) = (
+            String::from_utf8(output.stdout).unwrap(),
+            String::from_utf8(output.stderr).unwrap(),
+        );
+        match (output.status.code(), out.is_empty()) {
+            (Some(6), true) => {
+                assert!(err.contains("cannot be opened"), "{blocks}: {err}");
+                seen.insert("opening");
+            }
+            (Some(6), false) => {
+                assert!(out.contains("store_error"), "{blocks}: {out}");
+                seen.insert("running");
+            }
+            (Some(0), false) => continue,
+            other => panic!("{blocks}: {other:?} {out}{err}"),
+        }
+        // Nothing is half-written, and with room the run goes on, or another begins.
+        let check = sandbox.run(&["store", "check"]);
+        assert_eq!(check.code, 0, "{blocks}: {}", check.out);
+        let rows = sandbox.run(&["runs", "list", "--json"]).json();
+        let again = match rows.as_array().unwrap().is_empty() {
+            false => sandbox.run(&["runs", "resume", "--thread", "t"]),
+            true => sandbox.run(&["run", "support", "--model", "rehearsal", "--thread", "t"]),
+        };
+        assert!(
+            again.out.contains("49.00 USD"),
+            "{blocks}: {}{}",
+            again.out,
+            again.err
+        );
+    }
+    assert!(seen.contains("running"), "{seen:?}");
+}

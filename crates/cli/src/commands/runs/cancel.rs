@@ -60,6 +60,10 @@ async fn wait(kept: &Kept, mut row: RunRow, longest: Duration) -> Result<RunRow,
         if let Some(now) = kept.threads.run(row.id).await? {
             row = now;
         }
+        if !ended(&row) && !row.live {
+            // Whoever would have seen the wish is gone, so nobody drives the run.
+            row = kept.threads.cancel(row.id, CancelReason::User).await?;
+        }
         if ended(&row) || until.is_some_and(|until| Instant::now() >= until) {
             return Ok(row);
         }

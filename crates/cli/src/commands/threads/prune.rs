@@ -35,7 +35,15 @@ pub(super) async fn prune(kept: &Kept, args: &PruneArgs) -> Result<u8, Failure> 
     for name in names {
         let outcome = match args.dry_run {
             true => would(kept, &name, keep).await?,
-            false => done(kept, &name, keep).await?,
+            false => match done(kept, &name, keep).await {
+                // One of many that is busy holds up no other.
+                Err(paraph_graph::Error::Conflict { .. }) if args.all => Outcome {
+                    thread: name,
+                    pending: true,
+                    ..Outcome::default()
+                },
+                done => done?,
+            },
         };
         if !args.json {
             print(&in_words(&outcome))?;
@@ -85,7 +93,7 @@ async fn all(kept: &Kept) -> Result<Vec<String>, Failure> {
     }
 }
 
-async fn done(kept: &Kept, name: &str, keep: Keep) -> Result<Outcome, Failure> {
+async fn done(kept: &Kept, name: &str, keep: Keep) -> Result<Outcome, paraph_graph::Error> {
     let pruned = kept.threads.prune(name, keep).await?;
     Ok(Outcome {
         thread: name.to_owned(),
