@@ -105,13 +105,18 @@ fn right() -> Update<Case> {
         .after(["right".to_owned()])
 }
 
-// The report behind it: langgraph#5672 and PR8634.
-#[tokio::test]
-async fn a_superstep_that_cannot_be_closed_is_saved_as_open_with_what_its_tasks_wrote() {
+/// What is said, what the second node writes and where the first goes; and what would be right.
+fn faults() -> [(
+    &'static str,
+    Option<Writes>,
+    &'static str,
+    Writes,
+    &'static str,
+); 5] {
     let both: Writes = || right().owner("right");
     let too_much: Writes = || right().sum(8);
     let fine: Writes = || right().sum(1);
-    let table: [(&str, Option<Writes>, &str, Writes, &'static str); 5] = [
+    [
         (
             "`left` and `right` both wrote `owner` in superstep 2; give it a reducer",
             Some(both),
@@ -148,8 +153,13 @@ async fn a_superstep_that_cannot_be_closed_is_saved_as_open_with_what_its_tasks_
             fine,
             "by alert",
         ),
-    ];
-    for (why, second, to, mended, mended_to) in table {
+    ]
+}
+
+// The report behind it: langgraph#5672 and PR8634.
+#[tokio::test]
+async fn a_superstep_that_cannot_be_closed_is_saved_as_open_with_what_its_tasks_wrote() {
+    for (why, second, to, mended, mended_to) in faults() {
         let runs = Runs::default();
         let store = MemoryStore::new();
         let as_store = store.clone() as Store;

@@ -23,10 +23,6 @@ fn line(text: impl Into<String>) -> Update<Chat> {
     Chat::update().lines([text.into()])
 }
 
-async fn step(_: &Chat, ctx: &Ctx) -> Result<Update<Chat>> {
-    Ok(line(ctx.node()))
-}
-
 /// A node that talks, then a subgraph beside a question.
 fn graph() -> Graph<Chat> {
     let inner = Graph::<Chat>::new("inner")

@@ -6,6 +6,7 @@
     reason = "a test may panic; clippy sees only the test functions as tests, not what they call"
 )]
 
+#[expect(dead_code, reason = "shared with tests of stores that live on")]
 mod faulty;
 
 use faulty::{Calls, Fault, Faulty};

@@ -117,13 +117,13 @@ async fn the_rows_say_how_a_run_that_asks_and_is_answered_stands() {
     }
 }
 
-#[tokio::test]
-async fn the_rows_say_why_a_run_stopped_before_its_end() {
-    let graph = Graph::<Case>::new("g")
+/// `a`, `b`, `c`, in which the title says what goes wrong.
+fn going_wrong() -> Graph<Case> {
+    Graph::<Case>::new("g")
         .node("a", step)
         .node("b", async |c: &Case, _: &Ctx| match &*c.title {
             "fails" => Err(NodeError::msg("no")),
-            "routes" => panic!("out of order"),
+            "panics" => panic!("out of order"),
             _ => Ok(log("b")),
         })
         .node("c", step)
@@ -131,11 +131,9 @@ async fn the_rows_say_why_a_run_stopped_before_its_end() {
         .edge("a", "b")
         .branch(
             "b",
-            |c: &Case| {
-                if c.title == "branches" {
-                    panic!("nowhere");
-                }
-                "c"
+            |c: &Case| match &*c.title {
+                "branches" => panic!("nowhere"),
+                _ => "c",
             },
             ["c"],
         )
@@ -145,62 +143,62 @@ async fn the_rows_say_why_a_run_stopped_before_its_end() {
             ["a", END],
         )
         .build()
-        .unwrap();
+        .unwrap()
+}
+
+/// What goes wrong, how run and thread stand then, why, and what is due.
+const ENDS: [(&str, RunStatus, ThreadStatus, Option<&str>, &str); 5] = [
+    (
+        "fails",
+        RunStatus::Error,
+        ThreadStatus::Error,
+        Some("node `b` failed: no"),
+        "b",
+    ),
+    (
+        "panics",
+        RunStatus::Error,
+        ThreadStatus::Error,
+        Some("node `b` failed: panicked: out of order"),
+        "b",
+    ),
+    (
+        "branches",
+        RunStatus::Error,
+        ThreadStatus::Error,
+        Some("panicked outside of a node, in a branch, a reducer or a value's form: nowhere"),
+        "b",
+    ),
+    (
+        "loops",
+        RunStatus::Stopped,
+        ThreadStatus::Interrupted,
+        Some("still running after 7 supersteps; the state is saved and can be continued"),
+        "b",
+    ),
+    (
+        "breaks",
+        RunStatus::Stopped,
+        ThreadStatus::Interrupted,
+        None,
+        "c",
+    ),
+];
+
+#[tokio::test]
+async fn the_rows_say_why_a_run_stopped_before_its_end() {
+    let graph = going_wrong();
     for durability in ALL {
         let store = MemoryStore::new();
-        let as_store = store.clone() as Store;
-        let start = |title: &str, run: RunId| {
-            let thread = graph.thread(&as_store, title);
-            let start = thread.run(Case::update().title(title));
-            start.durability(durability).run_id(run)
-        };
-        let runs: Vec<(&str, RunStatus, ThreadStatus, Option<&str>, &str)> = vec![
-            (
-                "fails",
-                RunStatus::Error,
-                ThreadStatus::Error,
-                Some("node `b` failed: no"),
-                "b",
-            ),
-            (
-                "routes",
-                RunStatus::Error,
-                ThreadStatus::Error,
-                Some("node `b` failed: panicked: out of order"),
-                "b",
-            ),
-            (
-                "branches",
-                RunStatus::Error,
-                ThreadStatus::Error,
-                Some(
-                    "panicked outside of a node, in a branch, a reducer or a value's form: nowhere",
-                ),
-                "b",
-            ),
-            (
-                "loops",
-                RunStatus::Stopped,
-                ThreadStatus::Interrupted,
-                Some("still running after 7 supersteps; the state is saved and can be continued"),
-                "b",
-            ),
-            (
-                "breaks",
-                RunStatus::Stopped,
-                ThreadStatus::Interrupted,
-                None,
-                "c",
-            ),
-        ];
-        for (title, of_run, of_thread, error, next) in runs {
+        for (title, of_run, of_thread, error, next) in ENDS {
             let run = RunId::fresh();
-            let start = start(title, run).limit(7);
-            let start = match title {
-                "breaks" => start.pause_before("c"),
-                _ => start,
+            let thread = graph.thread(&(store.clone() as Store), title);
+            let start = thread.run(Case::update().title(title));
+            let start = start.durability(durability).run_id(run).limit(7);
+            let _ = match title {
+                "breaks" => start.pause_before("c").await,
+                _ => start.await,
             };
-            let _ = start.await;
             let what = format!("{title} {durability:?}");
             let found = run_row(&store, run).await;
             assert_eq!(found.status, of_run, "{what}");
