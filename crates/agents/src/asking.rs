@@ -80,7 +80,23 @@ impl From<Ending> for Early {
 
 impl From<Stop> for Early {
     fn from(stop: Stop) -> Early {
-        Ending::from(stop).into()
+        match Unfinished::of(&stop) {
+            Some(unfinished) => Early::Node(unfinished.into()),
+            None => Ending::from(stop).into(),
+        }
+    }
+}
+
+/// A stop that says nothing of the run's work: its store failed, or somebody else is at it. It is no end
+/// that a state remembers, so that the run can be gone on with.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unfinished(pub(crate) Stop);
+
+impl Unfinished {
+    fn of(stop: &Stop) -> Option<Unfinished> {
+        let unfinished = matches!(stop, Stop::StoreError(_) | Stop::Conflict(_));
+        unfinished.then(|| Unfinished(stop.clone()))
     }
 }
 
@@ -337,7 +353,10 @@ impl<'r> Asking<'r> {
         };
         let ms = elapsed_ms(started);
         let row = self.called(ctx, (step, ms), call, failure).await?;
-        Ok((row, seen))
+        match seen.as_ref().err().and_then(Unfinished::of) {
+            Some(unfinished) => Err(unfinished.into()),
+            None => Ok((row, seen)),
+        }
     }
 
     /// Says how a call ended, and gives its row.

@@ -3,7 +3,7 @@
 //! There is one way to run an agent: whoever wants the result alone reads the events to their end
 //! ([`AgentRun::result`]). The last event is always [`AgentEventData::RunEnded`].
 
-use crate::asking::RunContext;
+use crate::asking::{RunContext, Unfinished};
 use crate::ending::Ending;
 use crate::event::{AgentEvent, AgentEventData, BudgetView};
 use crate::outcome::RunResult;
@@ -405,6 +405,10 @@ fn stop_of(error: paraph_graph::Error) -> Stop {
         }
         Engine::Cancelled(_) => Stop::Cancelled,
         Engine::Conflict { .. } => Stop::Conflict(error.to_string()),
+        Engine::Node { ref source, .. } => match source.downcast_ref::<Unfinished>() {
+            Some(Unfinished(stop)) => stop.clone(),
+            None => Stop::Internal(error.to_string()),
+        },
         Engine::Store(_) | Engine::Corrupt { .. } => Stop::StoreError(error.to_string()),
         other => Stop::Internal(other.to_string()),
     }

@@ -337,3 +337,63 @@ async fn a_question_on_a_thread_comes_with_what_the_same_customer_asked_before()
     let had = json!([{"question": "Refund?", "answer": "Answer 1."}]);
     assert_eq!(earlier, [None, None, Some(had)]);
 }
+
+/// A gateway's store one of whose writes fails.
+struct FailsOnce {
+    inner: Arc<dyn paraph_gateway::Store>,
+    writes: std::sync::atomic::AtomicUsize,
+    at: usize,
+}
+
+impl paraph_gateway::Store for FailsOnce {
+    fn commit(&self, change: paraph_gateway::Change) -> paraph_gateway::StoreFuture<'_, ()> {
+        use std::sync::atomic::Ordering;
+        match self.writes.fetch_add(1, Ordering::SeqCst) == self.at {
+            true => {
+                Box::pin(async { Err(paraph_gateway::StoreError::Broken("no room".to_owned())) })
+            }
+            false => self.inner.commit(change),
+        }
+    }
+
+    fn calls<'a>(
+        &'a self,
+        run: &'a paraph_gateway::RunRef,
+    ) -> paraph_gateway::StoreFuture<'a, Vec<paraph_gateway::CallRecord>> {
+        self.inner.calls(run)
+    }
+
+    fn counters<'a>(
+        &'a self,
+        run: &'a paraph_gateway::RunRef,
+    ) -> paraph_gateway::StoreFuture<'a, std::collections::BTreeMap<String, u64>> {
+        self.inner.counters(run)
+    }
+}
+
+#[tokio::test]
+async fn a_run_whose_records_cannot_be_written_is_not_over() {
+    for dialect in [Dialect::Strict, Dialect::Native] {
+        let expected = uncut(dialect).await;
+        // Two writes for each call; the last one, at the end, is missed by nobody.
+        for at in 0..4 {
+            let whole = Stores::in_memory();
+            let broken = Stores {
+                records: Arc::new(FailsOnce {
+                    inner: whole.records.clone(),
+                    writes: Default::default(),
+                    at,
+                }),
+                threads: whole.threads.clone(),
+            };
+            let agent = support(&broken);
+            let run = agent.start(&case(42, "Refund?"), &terms(dialect)).await;
+            let run = run.unwrap();
+            let id = run.run_id();
+            let result = run.result().await;
+            assert_eq!(result.stop().to_string(), "store_error", "{at}");
+            let result = gone_on(&whole, id, dialect).await;
+            assert_eq!(comparable(&result), expected, "{dialect:?} {at}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use super::threads::after_run;
 use crate::args::PrintingArgs;
 use crate::config::Config;
-use crate::failure::{FINISHED, Failure};
+use crate::failure::{BROKEN, FINISHED, Failure};
 use crate::lines::{TraceFile, line};
 use crate::output::{note, print};
 use crate::signals::Interrupt;
@@ -79,7 +79,10 @@ pub(crate) async fn follow(
             }
         }
     }
-    after_run(kept, config, run.thread()).await?;
+    // A thread that is somebody else's, or a store that is broken, is left alone.
+    if code != BROKEN {
+        after_run(kept, config, run.thread()).await?;
+    }
     Ok(code)
 }
 

@@ -294,6 +294,7 @@ fn a_run_that_meets_a_full_disk_ends_so_and_goes_on_when_there_is_room() {
         );
         let mut shell = std::process::Command::new("sh");
         let paraph = sandbox.command(&[]);
+        shell.env_clear();
         for (name, value) in paraph.get_envs() {
             shell.env(name, value.unwrap_or_default());
         }
