@@ -108,7 +108,7 @@ pub(crate) async fn free(
     Ok(())
 }
 
-/// Whether one statement is enough to see that there is a row.
+/// Whether a statement finds a row.
 pub(crate) async fn is_there(tx: &mut dyn Tx, find: Statement<'_>) -> Result<bool, Fault> {
     Ok(one(tx, find).await?.first().is_some())
 }
