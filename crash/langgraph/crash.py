@@ -99,10 +99,13 @@ def read(request):
 
 
 def in_a_child(work, request):
+    known, tell = os.pipe()
     child = os.fork()
     if child == 0:
         code = 2
         try:
+            # Nothing is said before the parent has said who it is.
+            os.read(known, 1)
             work(request)
             code = 0
         except BaseException as error:  # Whatever it is, the parent is to hear of it.
@@ -111,6 +114,9 @@ def in_a_child(work, request):
         finally:
             os._exit(code)
     say(f"pid {child}")
+    os.write(tell, b"!")
+    os.close(tell)
+    os.close(known)
     _, status = os.waitpid(child, 0)
     say(f"ended {os.waitstatus_to_exitcode(status)}")
 

@@ -36,8 +36,8 @@ pub struct Findings {
     pub wrong: Vec<String>,
     /// Effects without a key that were done again because a kill fell between the work and its memo.
     pub repeats: usize,
-    /// Effects with a key that the world saw under a second key. Only where the run saves behind itself or at
-    /// its end, so that a superstep may be lost after its effects: there it is no fault.
+    /// Effects with a key that the world saw under a second key. Only where nothing is saved before the end:
+    /// there a run that is killed begins anew, and it is no fault.
     pub renewed: usize,
 }
 
@@ -89,7 +89,12 @@ fn ends(attempts: &[Attempt]) -> Vec<String> {
 
 /// Whether what a run had told is saved for good, and effects keep their keys.
 fn keeps(durability: &str) -> bool {
-    durability == "sync"
+    durability != "exit"
+}
+
+/// Whether a superstep of the parent may be lost after a subgraph saved something in it.
+fn may_lose_a_superstep(durability: &str) -> bool {
+    durability != "sync"
 }
 
 fn effects(evidence: Evidence<'_>, found: &mut Findings) {
@@ -167,7 +172,7 @@ async fn stored(
     let order = evidence.order;
     let store: Store = rows.clone();
     let graph = order.shape.graph(&Outside::nowhere())?;
-    let whole = keeps(&order.durability);
+    let whole = !may_lose_a_superstep(&order.durability);
     let left = history::read(&graph, &store, (&order.thread, whole)).await?;
     if left.state != evidence.uncut.state {
         wrong.push(format!(
@@ -217,7 +222,7 @@ async fn acknowledged(
     store: &Store,
     wrong: &mut Vec<String>,
 ) -> Result<(), Fault> {
-    if evidence.order.durability == "exit" {
+    if !keeps(&evidence.order.durability) {
         return Ok(());
     }
     let mut there: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();

@@ -35,10 +35,11 @@ impl Outside {
         }
     }
 
-    /// Does one effect in both ways: with a key that the world recognises, saved nowhere; and without
-    /// one, in a step whose result is saved.
+    /// Does one effect in both ways, each in a step whose result is saved: with a key that the world
+    /// recognises, and without one.
     pub(crate) async fn act(&self, ctx: &Ctx, effect: &str) -> Result<(), NodeError> {
-        self.ask(effect, Some(ctx.key(effect))).await?;
+        let key = ctx.key(effect);
+        ctx.step("keyed", self.ask(effect, Some(key))).await?;
         ctx.step("plain", self.ask(effect, None)).await?;
         if self.counter.is_some() {
             say(&format!("memo {effect}"));

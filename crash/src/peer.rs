@@ -195,7 +195,8 @@ fn count(hits: &[Hit], said: &[Vec<Line>], series: &mut PeerSeries) {
         let of: Vec<&Hit> = hits.iter().filter(|hit| hit.effect == effect).collect();
         let keys: BTreeSet<&String> = of.iter().filter_map(|hit| hit.key.as_ref()).collect();
         series.renewed += keys.len().saturating_sub(1);
-        let plain: Vec<&&Hit> = of.iter().filter(|hit| hit.key.is_none()).collect();
+        let mut plain: Vec<&&Hit> = of.iter().filter(|hit| hit.key.is_none()).collect();
+        plain.sort_by_key(|hit| hit.process);
         for before in plain.iter().take(plain.len().saturating_sub(1)) {
             series.repeats += 1;
             let empty = Vec::new();

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-const LEASE_MS: u64 = 600;
+const LEASE_MS: u64 = 1_000;
 const LONG: Duration = Duration::from_secs(30);
 
 /// How often; `PARAPH_CRASH_ZOMBIES` for the long form.

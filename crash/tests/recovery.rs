@@ -18,7 +18,7 @@ fn of_two_who_recover_a_run_one_does_it_and_both_see_the_same_end() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let launch = Launch::of(env!("CARGO_BIN_EXE_paraph-crash"));
     // Early in the run, while a question is open, and near its end.
-    for write in [2, 9, 14, 20] {
+    for write in [2, 12, 24, 40] {
         let counter = Counter::start().unwrap();
         let order = |process, stop| Order {
             place: Place::file(&folder.path().join(format!("recovered-{write}.db"))),
