@@ -10,6 +10,51 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
+/// Starts a run whose second answer does not come, shows that its thread is busy, and kills it; gives its id.
+fn killed(sandbox: &Sandbox, store: &[(&str, &str)]) -> String {
+    let hangs = json!({"content": BILLING, "delay_ms": 3_600_000}).to_string();
+    let first = json!({ "content": PROFILE }).to_string();
+    let spec = sandbox.lines(&[&first, &hangs]);
+    let args = [
+        "run",
+        "support",
+        "--model",
+        &spec,
+        "--thread",
+        "t",
+        "--events",
+        "--max-seconds",
+        "3600",
+    ];
+    let mut command = sandbox.command(&args);
+    command
+        .envs(store.iter().copied())
+        .env("OPENAI_TIMEOUT_SECONDS", "3600");
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = child.unwrap();
+    let mut events = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"step_started\",\"step\":2") {
+        line.clear();
+        assert_ne!(events.read_line(&mut line).unwrap(), 0);
+    }
+    let event: Value = serde_json::from_str(&line).unwrap();
+    let args = [
+        "run",
+        "support",
+        "--model",
+        "rehearsal",
+        "--thread",
+        "t",
+        "--json",
+    ];
+    let busy = sandbox.run_with(&args, store, "");
+    assert_eq!((busy.code, busy.reason().as_str()), (6, "conflict"));
+    send("-KILL", &child);
+    child.wait().unwrap();
+    event["run_id"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn runs_are_kept_killed_resumed_and_moved_on_postgres() {
     let Some(cluster) = Cluster::start() else {
@@ -31,47 +76,9 @@ fn runs_are_kept_killed_resumed_and_moved_on_postgres() {
     };
     assert_eq!(uncut.code, 0, "{}", uncut.err);
 
-    // Killed while it waits for its second answer.
-    let hangs = json!({"content": BILLING, "delay_ms": 3_600_000}).to_string();
-    let first = json!({ "content": PROFILE }).to_string();
-    let spec = sandbox.lines(&[&first, &hangs]);
-    let args = [
-        "run",
-        "support",
-        "--model",
-        &spec,
-        "--thread",
-        "t",
-        "--events",
-        "--max-seconds",
-        "3600",
-    ];
-    let mut command = sandbox.command(&args);
-    command.envs(store).env("OPENAI_TIMEOUT_SECONDS", "3600");
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut child = child.unwrap();
-    let mut events = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    while !line.contains("\"step_started\",\"step\":2") {
-        line.clear();
-        assert_ne!(events.read_line(&mut line).unwrap(), 0);
-    }
-    let event: Value = serde_json::from_str(&line).unwrap();
-    let id = event["run_id"].as_str().unwrap();
-    let busy = run(&[
-        "run",
-        "support",
-        "--model",
-        "rehearsal",
-        "--thread",
-        "t",
-        "--json",
-    ]);
-    assert_eq!((busy.code, busy.reason().as_str()), (6, "conflict"));
-    send("-KILL", &child);
-    child.wait().unwrap();
+    let id = killed(&sandbox, &store);
     sandbox.script(&[PROFILE, BILLING, FINAL]);
-    let resume = || run(&["runs", "resume", id, "--json"]);
+    let resume = || run(&["runs", "resume", &id, "--json"]);
     let mut resumed = resume();
     for _ in 0..100 {
         if resumed.code != 6 {
