@@ -156,6 +156,33 @@ async fn history(thread: &Thread<Case>) -> Vec<Line> {
     all
 }
 
+/// Checks a thread against the undisturbed one: its history, the state at its end, and with `throughout` also the state
+/// at each point before.
+async fn went_alike(
+    thread: &Thread<Case>,
+    undisturbed: &Thread<Case>,
+    wanted: &[Line],
+    throughout: bool,
+) {
+    let lines = async |thread: &Thread<Case>| -> Vec<(Source, i64)> {
+        let line = |e: Entry| (e.metadata.source, e.metadata.superstep);
+        let entries = thread.history().await.unwrap();
+        entries.into_iter().map(line).collect()
+    };
+    let name = thread.name();
+    assert_eq!(lines(thread).await, lines(undisturbed).await, "{name}");
+    let mut found = match throughout {
+        true => history(thread).await,
+        false => vec![line(&thread.snapshot(None).await.unwrap().unwrap())],
+    };
+    for state in found.iter_mut().map(|entry| &mut entry.3) {
+        if state.name == name {
+            state.name = undisturbed.name().to_owned();
+        }
+    }
+    assert_eq!(found, wanted[wanted.len() - found.len()..], "{name}");
+}
+
 /// Starts a run and sees it through; how often it had to be resumed.
 async fn see_through(thread: &Thread<Case>, input: Update<Case>) -> u32 {
     let mut resumed = 0;
@@ -258,32 +285,9 @@ async fn runs_on_a_server_that_is_restarted_again_and_again_end_as_if_it_was_not
         began.elapsed(),
         runs * rounds * 4
     );
-    let lines = |entries: &[Entry]| -> Vec<(Source, i64)> {
-        let line = |e: &Entry| (e.metadata.source, e.metadata.superstep);
-        entries.iter().map(line).collect()
-    };
-    let wanted_lines = lines(&undisturbed_thread.history().await.unwrap());
     for n in 0..runs {
-        let name = format!("t{n}");
-        let thread = graph.thread(&store, &*name);
-        assert_eq!(
-            lines(&thread.history().await.unwrap()),
-            wanted_lines,
-            "{name}"
-        );
-        // The state at each point, for some of them; for all of them the state at the end.
-        let mut found = match n % 10 {
-            0 => history(&thread).await,
-            _ => vec![line(&thread.snapshot(None).await.unwrap().unwrap())],
-        };
-        for state in found
-            .iter_mut()
-            .map(|entry| &mut entry.3)
-            .filter(|s| s.name == name)
-        {
-            state.name = "t".to_owned();
-        }
-        assert_eq!(found, wanted[wanted.len() - found.len()..], "{name}");
+        let thread = graph.thread(&store, format!("t{n}"));
+        went_alike(&thread, &undisturbed_thread, &wanted, n % 10 == 0).await;
     }
     let effects = around.world.effects.lock().unwrap();
     assert_eq!(effects.len() as u64, runs * rounds * 4);
