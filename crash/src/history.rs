@@ -132,12 +132,14 @@ fn moment<S>(at: &Snapshot<S>, state: Value) -> Value {
 }
 
 fn task(task: &TaskView) -> Value {
+    // That a disk was full once stays written down; it says nothing of a task that is done.
+    let error = task.error.as_ref().filter(|_| !task.done);
     json!({
         "node": task.node,
         "payload": task.payload,
         "done": task.done,
         "result": task.result,
-        "error": task.error,
+        "error": error,
         "asked": task.asked.iter().map(|asked| json!([asked.key, asked.question])).collect::<Vec<_>>(),
         "answers": task.answers.values().collect::<Vec<_>>(),
     })

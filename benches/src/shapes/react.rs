@@ -83,7 +83,10 @@ fn letters(seed: u64, count: usize) -> String {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        char::from(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-"[(state >> 32) as usize % 64])
+        char::from(
+            b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-"
+                [(state >> 32) as usize % 64],
+        )
     };
     std::iter::repeat_with(next).take(count).collect()
 }
