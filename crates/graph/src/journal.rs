@@ -198,21 +198,15 @@ impl Journal {
         let Some(log) = &self.run.log else {
             return Vec::new();
         };
-        let now = self.run.clock.now_ms();
-        for event in &*told {
-            log.record(event, deltas, now);
-        }
+        let entries = log.take_with(told, deltas, self.run.clock.now_ms());
         self.leave_wanted(told);
-        log.take()
+        entries
     }
 
     /// The same, for the next that is saved.
     fn record_later(&self, told: &mut Vec<Event>) {
         let Some(log) = &self.run.log else { return };
-        let now = self.run.clock.now_ms();
-        for event in &*told {
-            log.record(event, &[], now);
-        }
+        log.record(told, self.run.clock.now_ms());
         self.leave_wanted(told);
     }
 

@@ -96,13 +96,34 @@ impl Log {
         lock(&self.waiting).bytes > LONG
     }
 
-    /// Adds an event, if it is to be kept; `deltas` is what is saved with it.
-    pub(crate) fn record(&self, event: &Event, deltas: &[Delta], now_ms: u64) {
+    /// Adds events, as far as they are to be kept, for the next that is saved.
+    pub(crate) fn record(&self, events: &[Event], now_ms: u64) {
+        let mut waiting = lock(&self.waiting);
+        for event in events {
+            self.add(&mut waiting, event, &[], now_ms);
+        }
+    }
+
+    /// Adds events, and takes all that waits, to be saved now together with `deltas`. Under one lock: what
+    /// names the pieces of a checkpoint must not be saved with another's.
+    pub(crate) fn take_with(
+        &self,
+        events: &[Event],
+        deltas: &[Delta],
+        now_ms: u64,
+    ) -> Vec<LogEntry> {
+        let mut waiting = lock(&self.waiting);
+        for event in events {
+            self.add(&mut waiting, event, deltas, now_ms);
+        }
+        waiting.take()
+    }
+
+    fn add(&self, waiting: &mut Waiting, event: &Event, deltas: &[Delta], now_ms: u64) {
         let mode = event.data.mode().unwrap_or(Mode::Updates);
         if !self.keeps(mode) {
             return;
         }
-        let mut waiting = lock(&self.waiting);
         if waiting.bytes > LONGEST && matches!(mode, Mode::Custom | Mode::Messages) {
             if !std::mem::replace(&mut waiting.full, true) {
                 tracing::warn!(run = %event.run, "the log leaves out what is said until the run is saved");
@@ -124,14 +145,17 @@ impl Log {
 
     /// All that waits, to be saved now.
     pub(crate) fn take(&self) -> Vec<LogEntry> {
-        let mut waiting = lock(&self.waiting);
-        waiting.close_chunks();
-        waiting.bytes = 0;
-        std::mem::take(&mut waiting.entries)
+        lock(&self.waiting).take()
     }
 }
 
 impl Waiting {
+    fn take(&mut self) -> Vec<LogEntry> {
+        self.close_chunks();
+        self.bytes = 0;
+        std::mem::take(&mut self.entries)
+    }
+
     fn push(&mut self, entry: LogEntry) {
         self.bytes += entry.json.len();
         self.entries.push(entry);

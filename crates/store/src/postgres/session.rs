@@ -86,7 +86,15 @@ impl<'c> Session<'c> {
         // What has to be prepared waits for the server; what begins the transaction has to come first all the same.
         let mut all: Vec<&Statement<'_>> = before.iter().filter_map(Before::statement).collect();
         all.extend(&statements);
-        let prepared = prepare(client, all).await?;
+        let prepared = match prepare(client, all).await {
+            Ok(prepared) => prepared,
+            Err(e) => {
+                // What begins or parts the transaction is still to be sent: without it the next statements
+                // would stand alone, or take back what is not theirs.
+                self.before = before;
+                return Err(e);
+            }
+        };
         let mut prepared = prepared.into_iter();
         let mut under_way: Vec<BoxFuture<'_, Result<Answer, tokio_postgres::Error>>> = Vec::new();
         for before in &before {
