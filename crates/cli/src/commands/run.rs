@@ -46,6 +46,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         }
         if !args.printing.quiet {
             kept.warn_of_short_disk();
+            if asked.from.is_none() {
+                tell_of_unfinished(&kept, &terms.thread).await?;
+            }
         }
         let run = asked.start(&kept, &support, &terms).await?;
         let told = Told {
@@ -54,6 +57,19 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         };
         follow(run, &kept, &config, told).await
     })
+}
+
+/// Says so if a new question leaves an unfinished run behind.
+async fn tell_of_unfinished(kept: &Kept, thread: &str) -> Result<(), Failure> {
+    let Some(row) = kept.threads.thread(thread).await? else {
+        return Ok(());
+    };
+    if let (false, None, Some(head)) = (row.next.is_empty(), row.holder, row.head) {
+        note(&printable(&format!(
+            "note: the last run on `{thread}` was not finished; this one leaves it behind (--from {head} goes back there)"
+        )));
+    }
+    Ok(())
 }
 
 /// What the run is to do, and where it begins.

@@ -362,7 +362,15 @@ fn a_run_whose_thread_went_on_is_not_resumed_but_can_be_run_again_from_there() {
     let args = [
         "run", "support", "Other?", "--model", &spec, "--thread", "t-1",
     ];
-    assert_eq!(sandbox.run(&args).code, 0);
+    let other = sandbox.run(&args);
+    assert_eq!(other.code, 0);
+    assert!(
+        other
+            .err
+            .contains("was not finished; this one leaves it behind"),
+        "{}",
+        other.err
+    );
     let refused = sandbox.run(&["runs", "resume", &id]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
     let command = refused.err.rsplit_once("paraph run ").unwrap().1.trim();
