@@ -6,6 +6,7 @@ mod doc;
 pub(crate) mod read;
 pub(crate) mod rows;
 mod standing;
+mod taken;
 mod write;
 
 use crate::{database::Database, durable::Durable};
@@ -18,7 +19,8 @@ use std::sync::Arc;
 
 pub(crate) use doc::ThreadDoc;
 pub(crate) use standing::{Touch, due_read, new_thread, status_of};
-pub(crate) use write::{Taken, refused, values};
+pub(crate) use taken::{Taken, refused};
+pub(crate) use write::values;
 
 impl<D: Database> Checkpoints for Durable<D> {
     fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>> {

@@ -8,6 +8,7 @@ use super::{
     read::{self, Placed, base_of, chain, chain_read, find, find_base},
     rows::{CheckpointRow, PieceKey, corrupt, note_insert},
     standing::{Touch, new_thread},
+    taken::{Fence, Taken, refused},
 };
 use crate::{
     channels::{self, Named, Newest},
@@ -15,69 +16,13 @@ use crate::{
     database::Fault,
     error::damaged,
     events::{self, PieceAt},
-    sql::{Answer, BadCell, Row, Statement, Tx, next, one},
+    sql::{Row, Statement, Tx, next, one},
 };
-use paraph_graph::{
-    CheckpointId, Entry, Error, Note, Notes, PatchKind, Put, RunId, Scope, Standing,
-};
+use paraph_graph::{CheckpointId, Entry, Error, Note, Notes, PatchKind, Put, Scope, Standing};
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashSet},
 };
-
-/// The thread's row when it was taken for this write.
-pub(crate) struct Taken {
-    pub(crate) thread: i64,
-    /// The newest entry of the log before this write.
-    pub(crate) seq: u64,
-    /// The newest number of a piece or note before this write.
-    pub(crate) counter: u64,
-}
-
-impl Taken {
-    /// What [`Touch::statement`] answered; nothing if it wrote nothing.
-    pub(crate) fn read(
-        thread: &str,
-        answer: Answer,
-        (events, numbers): (usize, usize),
-    ) -> Result<Option<Taken>, Error> {
-        let Some(row) = answer.first() else {
-            return Ok(None);
-        };
-        let read = || -> Result<Taken, BadCell> {
-            Ok(Taken {
-                thread: row.int(0)?,
-                seq: row.unsigned(1)?.saturating_sub(events as u64),
-                counter: row.unsigned(2)?.saturating_sub(numbers as u64),
-            })
-        };
-        let bad = |e: BadCell| damaged(format!("the row of thread `{thread}`"), e.to_string());
-        read().map(Some).map_err(bad)
-    }
-}
-
-/// Why a thread's row was not taken: it is not there, or another run has a newer lease.
-pub(crate) async fn refused(
-    tx: &mut dyn Tx,
-    thread: &str,
-    epoch: u64,
-) -> Result<Option<Error>, Fault> {
-    let select = Statement::new(
-        "SELECT epoch, holder FROM thread WHERE name = $1",
-        [thread.into()],
-    );
-    let Some(row) = one(tx, select).await?.first() else {
-        return Ok(None);
-    };
-    let bad = |e: BadCell| damaged(format!("the row of thread `{thread}`"), e.to_string());
-    let holder: Option<RunId> = row.opt_parsed(1, "a run").map_err(bad)?;
-    // Whoever has the newest lease is told of a moved head, not of itself.
-    let is_older = row.unsigned(0).map_err(bad)? > epoch;
-    Ok(Some(Error::Conflict {
-        thread: thread.to_owned(),
-        holder: holder.filter(|_| is_older),
-    }))
-}
 
 /// Saves a superstep.
 pub(crate) async fn put(
@@ -184,19 +129,22 @@ async fn make(
     scope: &Scope,
     put: &Put,
 ) -> Result<Option<Error>, Fault> {
-    let conflict = refused(tx, &scope.thread, put.epoch).await?;
-    let fenced = Statement::new(
-        "SELECT id FROM thread WHERE name = $1 AND epoch > $2",
-        [(&*scope.thread).into(), put.epoch.into()],
-    );
-    // Whoever has a lease has made the thread: where it is not, it was deleted since.
-    let was_deleted = conflict.is_none() && put.epoch > 0;
-    let is_old = was_deleted || one(tx, fenced).await?.first().is_some();
-    if is_old || put.expect.is_some() {
-        return Ok(Some(conflict.unwrap_or_else(|| Error::Conflict {
-            thread: scope.thread.to_string(),
+    let thread = &*scope.thread;
+    let fence = Fence::of(tx, thread, put.epoch).await?;
+    let is_old = match &fence {
+        Some(fence) => fence.is_newer,
+        // Whoever has a lease has made the thread: where it is not, it was deleted since.
+        None => put.epoch > 0,
+    };
+    let conflict = || match &fence {
+        Some(fence) => fence.conflict(thread),
+        None => Error::Conflict {
+            thread: thread.to_owned(),
             holder: None,
-        })));
+        },
+    };
+    if is_old || put.expect.is_some() {
+        return Ok(Some(conflict()));
     }
     let names = || [(&*scope.thread).into(), (&*scope.namespace).into()];
     let (events, numbers) = (put.events.len() as u64, numbers(put) as u64);
@@ -227,7 +175,7 @@ async fn make(
     let mut answers = tx.all(statements).await?.into_iter().skip(2);
     // A scope that is there was not taken because of its head.
     let was_there = next(&mut answers)?.first().is_some();
-    Ok(conflict.filter(|_| was_there))
+    Ok(was_there.then(conflict))
 }
 
 /// The pieces that a put adds, and what they make of the channels.
