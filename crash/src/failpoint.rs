@@ -96,7 +96,7 @@ impl Watched {
     /// Asks again while another process has the thread: one that was killed may still seem alive to a
     /// server for a moment, and one that is stopped keeps it until its lease is over.
     async fn patiently(&self, thread: &str, claim: Claim) -> Result<Lease, Error> {
-        const PATIENCE: Duration = Duration::from_secs(30);
+        const PATIENCE: Duration = Duration::from_secs(12);
         let until = Instant::now() + PATIENCE;
         loop {
             match self.inner.lease(thread, claim.clone()).await {
