@@ -291,7 +291,8 @@ pub trait Threads: Checkpoints + EventLog {
     /// [`Error::UnknownThread`], [`Error::UnknownCheckpoint`], [`Error::Conflict`] while a run drives it.
     fn prune<'a>(&'a self, name: &'a str, keep: Keep) -> BoxFuture<'a, Result<Pruned, Error>>;
 
-    /// Removes what these runs wrote: rows, checkpoints, events. A thread whose head is removed stands
+    /// Removes what these runs wrote: rows, checkpoints, events; but not a checkpoint on which a persistent
+    /// subgraph of one that stays stands. A thread whose head is removed stands
     /// where the newest checkpoint left stands.
     ///
     /// # Errors

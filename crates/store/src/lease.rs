@@ -60,10 +60,11 @@ impl Leases {
         }
     }
 
-    /// Whether a run of this store holds a lease, or is about to.
-    fn has(&self, run: RunId) -> bool {
+    /// Whether a run of this store holds a lease, or somebody besides `asking` is about to take one for it.
+    fn has(&self, run: RunId, asking: RunId) -> bool {
         let book = self.book();
-        book.claiming.contains_key(&run) || book.held.values().any(|held| held.run == run)
+        let claims = book.claiming.get(&run).copied().unwrap_or_default();
+        claims > usize::from(asking == run) || book.held.values().any(|held| held.run == run)
     }
 
     /// When the first of the leases ends, unless it is renewed; nothing while there are none.
@@ -84,9 +85,16 @@ impl Leases {
 impl Held {
     fn wish(&self, reason: CancelReason) {
         self.wish.send_if_modified(|wish| {
-            let is_first = wish.is_none();
-            wish.get_or_insert(reason);
-            is_first
+            // Who has lost the lease may write no more, whatever else was wished before.
+            let counts = match wish {
+                None => true,
+                Some(CancelReason::LeaseLost) => false,
+                Some(_) => reason == CancelReason::LeaseLost,
+            };
+            if counts {
+                *wish = Some(reason);
+            }
+            counts
         });
     }
 }
@@ -191,7 +199,7 @@ impl<D: Database> Durable<D> {
         };
         let mut asked = self.ask(wanted(None)).await?;
         if let Asked::Held(standing) = &asked
-            && !self.is_held(standing, now_ms).await
+            && !self.is_held(standing, run, now_ms).await
         {
             asked = self.ask(wanted(Some(standing.epoch))).await?;
         }
@@ -235,25 +243,15 @@ impl<D: Database> Durable<D> {
         }
     }
 
-    async fn is_held(&self, standing: &Standing, now_ms: u64) -> bool {
-        match (standing.holder, &standing.owner) {
-            (Some(run), Some(owner)) => self.lives(run, owner, standing.expires_ms, now_ms).await,
-            _ => false,
+    /// Whether the process that drives a thread, by its row, is heard of.
+    async fn is_held(&self, standing: &Standing, asking: RunId, now_ms: u64) -> bool {
+        let (Some(run), Some(owner)) = (standing.holder, &standing.owner) else {
+            return false;
+        };
+        if **owner == *self.db.owner() {
+            return self.leases.has(run, asking);
         }
-    }
-
-    /// Whether the process that drives a run, by its thread's row, is heard of.
-    pub(crate) async fn lives(
-        &self,
-        run: RunId,
-        owner: &str,
-        expires_ms: u64,
-        now_ms: u64,
-    ) -> bool {
-        if *owner == *self.db.owner() {
-            return self.leases.has(run);
-        }
-        expires_ms > now_ms && !self.db.is_gone(owner).await
+        standing.expires_ms > now_ms && !self.db.is_gone(owner).await
     }
 
     /// Writes down how a run came to rest, and gives its thread back.

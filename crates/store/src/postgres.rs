@@ -45,7 +45,18 @@ pub type Postgres = Durable<PostgresServer>;
 pub struct PostgresServer {
     shared: Arc<Shared>,
     lanes: Vec<mpsc::UnboundedSender<Box<dyn Job>>>,
-    runtime: Option<Runtime>,
+    runtime: Own,
+}
+
+/// The store's runtime. It must not wait for its threads inside another one, so it ends in the background.
+struct Own(Option<Runtime>);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 /// What all tasks of an opened store have in common.
@@ -80,18 +91,13 @@ impl Postgres {
             why: e.to_string(),
         })?;
         let (limits, handle) = (options.clone(), runtime.handle().clone());
-        let opened = handle
+        // Also if this future is dropped while it waits.
+        let runtime = Own(Some(runtime));
+        let mut server = handle
             .spawn(async move { open(&address, &limits).await })
             .await
-            .unwrap_or_else(|e| Err(Error::Database(format!("opening was ended: {e}"))));
-        let mut server = match opened {
-            Ok(server) => server,
-            Err(e) => {
-                runtime.shutdown_background();
-                return Err(e);
-            }
-        };
-        server.runtime = Some(runtime);
+            .unwrap_or_else(|e| Err(Error::Database(format!("opening was ended: {e}"))))?;
+        server.runtime = runtime;
         Durable::over(server, options).await
     }
 }
@@ -150,7 +156,7 @@ async fn open(address: &Address, options: &Options) -> Result<PostgresServer, Er
     Ok(PostgresServer {
         shared,
         lanes,
-        runtime: None,
+        runtime: Own(None),
     })
 }
 
@@ -225,7 +231,7 @@ impl PostgresServer {
         &self,
         work: impl Future<Output = Result<T, Fault>> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, Fault>> {
-        let Some(runtime) = &self.runtime else {
+        let Some(runtime) = &self.runtime.0 else {
             return Box::pin(std::future::ready(Err(closed())));
         };
         let task = runtime.spawn(work);
@@ -270,15 +276,6 @@ impl Database for PostgresServer {
         let (shared, owner) = (self.shared.clone(), owner.to_owned());
         let looked = self.run(async move { Ok(keeper::is_gone(&shared, &owner).await) });
         Box::pin(async move { looked.await.unwrap_or(false) })
-    }
-}
-
-impl Drop for PostgresServer {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            // A runtime must not wait for its threads inside another one.
-            runtime.shutdown_background();
-        }
     }
 }
 

@@ -184,6 +184,7 @@ async fn remove_from(
             .filter(|(_, light)| !ids.contains(&light.run));
         line.kept = stays.map(|(id, _)| *id).collect();
     }
+    choice::follow(tx, codec, &mut lines).await?;
     let forget = |run: &String| {
         Statement::new(
             "DELETE FROM event WHERE thread = $1 AND run = $2",

@@ -225,7 +225,8 @@ pub(crate) fn save(codec: &Codec, row: &RunRow) -> Statement<'static> {
         cancel_reason = excluded.cancel_reason, cancel_wished_ms = excluded.cancel_wished_ms, \
         cancel_done_ms = excluded.cancel_done_ms, error = excluded.error, \
         error_packed = excluded.error_packed, arguments = excluded.arguments, \
-        arguments_packed = excluded.arguments_packed, sum = excluded.sum";
+        arguments_packed = excluded.arguments_packed, sum = excluded.sum \
+        WHERE run.thread = excluded.thread";
     let error = row
         .error
         .as_ref()

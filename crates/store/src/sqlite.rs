@@ -54,7 +54,7 @@ impl Sqlite {
             let mut first = file.create()?;
             migrate::up_to_date(&mut first, &file)?;
             Ok(SqliteFile {
-                owners: Arc::new(Owners::join(&owners_folder(&path))?),
+                owners: Arc::new(Owners::join(&owners_folder(file.path()))?),
                 readers: Arc::new(Readers::new(file.clone(), connections)),
                 writer: Writer::start(first, file)?,
             })

@@ -16,6 +16,7 @@ use crate::{
     wire::{Failure, FailureKind},
 };
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 /// Notes how a task ended; but for a lone one that finished, which its superstep's checkpoint says.
 /// `true` if a handler is to run in its place.
@@ -155,7 +156,7 @@ async fn waits<S: State>(
         task: session.task(task.birth),
         kind: NoteKind::Question,
         // Each set of questions is a note of its own, so that what was asked stays on record.
-        key: ids.join(","),
+        key: set_of(&ids),
         json: serde_json::to_string(&asked).map_err(Error::store)?,
     };
     let mut told = Vec::new();
@@ -175,6 +176,18 @@ async fn waits<S: State>(
     session.journal.note(vec![note], told, true).await?;
     live.run.tasks[i].status = Status::Waiting(asked);
     Ok(())
+}
+
+/// A name for a set of questions: the question's own where it is alone, else a digest, since databases
+/// bound what a key may take.
+fn set_of(ids: &[&str]) -> String {
+    match ids {
+        [id] => (*id).to_owned(),
+        ids => {
+            let digest = Sha256::digest(ids.join(","));
+            digest.iter().take(16).map(|b| format!("{b:02x}")).collect()
+        }
+    }
 }
 
 fn task_end(node: Name, result: Option<Value>, error: Option<String>) -> EventData {

@@ -198,10 +198,13 @@ impl Inner {
                 continue;
             };
             let head = kept.scopes.get("").and_then(|line| line.head);
+            let lines = kept.scopes.values().flat_map(|line| &line.checkpoints);
+            let stay = lines.filter(|(_, c)| !runs.contains(&c.entry.metadata.run));
+            let mut stays: HashSet<CheckpointId> = stay.map(|(id, _)| *id).collect();
+            kept.follow(&mut stays);
             let mut gone = Vec::new();
             for line in kept.scopes.values_mut() {
-                let stays = |kept: &Checkpoint| !runs.contains(&kept.entry.metadata.run);
-                gone.append(&mut line.retain(stays));
+                gone.append(&mut line.retain(|c| stays.contains(&c.entry.id)));
             }
             let before = kept.log.entries.len();
             kept.log.entries.retain(|entry| !runs.contains(&entry.run));

@@ -5,6 +5,7 @@
 use super::{
     Shared,
     fault::{pool_error, sql_error},
+    patience::Patience,
 };
 use crate::{database::Fault, sql::SqlError};
 use std::{
@@ -40,8 +41,21 @@ impl Clock {
         good.then(|| reading.server_ms + millis(later))
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Milliseconds since the Unix epoch. Waits for a server that is away, as writes do.
     pub(super) async fn ask(&self, shared: &Shared) -> Result<u64, Fault> {
+        let began = tokio::time::Instant::now();
+        let mut patience = Patience::new(shared.patience);
+        loop {
+            match self.ask_once(shared).await {
+                Err(Fault::Sql(SqlError::Transient(_))) if !patience.is_over(began) => {
+                    patience.wait().await;
+                }
+                said => return said,
+            }
+        }
+    }
+
+    async fn ask_once(&self, shared: &Shared) -> Result<u64, Fault> {
         if let Some(now) = self.now() {
             return Ok(now);
         }

@@ -81,18 +81,19 @@ impl<'c> Session<'c> {
         statements: Vec<Statement<'_>>,
     ) -> Result<Vec<Answer>, tokio_postgres::Error> {
         self.begun = true;
-        let before = std::mem::take(&mut self.before);
+        let mut before = std::mem::take(&mut self.before);
         let client = self.client;
         // What has to be prepared waits for the server; what begins the transaction has to come first all the same.
         let mut all: Vec<&Statement<'_>> = before.iter().filter_map(Before::statement).collect();
         all.extend(&statements);
         let prepared = match prepare(client, all).await {
             Ok(prepared) => prepared,
-            Err(e) => {
-                // What begins or parts the transaction is still to be sent: without it the next statements
-                // would stand alone, or take back what is not theirs.
-                self.before = before;
-                return Err(e);
+            // The work before may have failed, and the server takes nothing until that is rolled back. And
+            // what parts the works must be sent whatever comes of these: without it the next ones would
+            // stand alone, or take back what is not theirs.
+            Err(_) => {
+                one_by_one(client, std::mem::take(&mut before)).await?;
+                prepare(client, statements.iter().collect()).await?
             }
         };
         let mut prepared = prepared.into_iter();
@@ -118,6 +119,24 @@ impl<'c> Session<'c> {
         answers.drain(..before.len().min(answers.len()));
         Ok(answers)
     }
+}
+
+/// Sends what comes before, each when the last was answered.
+async fn one_by_one(
+    client: &deadpool_postgres::Client,
+    before: Vec<Before>,
+) -> Result<(), tokio_postgres::Error> {
+    for before in before {
+        match before {
+            Before::Command(command) => client.batch_execute(command).await?,
+            Before::Own(own) => {
+                for prepared in prepare(client, vec![&own]).await? {
+                    ask(client, prepared, &own).await?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Before {
