@@ -76,7 +76,8 @@ def run(request):
     config = {"configurable": {"thread_id": request["thread"]}}
     say("began")
     stands = graph.get_state(config)
-    if not stands.created_at or stands.next:
+    # Not `next`: it is empty too when a superstep's results are saved and its checkpoint is not.
+    if not stands.created_at or stands.tasks:
         value = None if stands.created_at else {"log": []}
         for event in graph.stream(value, config, stream_mode="checkpoints", durability="sync"):
             at = event["config"]["configurable"]["checkpoint_id"]
