@@ -6,6 +6,7 @@
     reason = "a test that cannot be set up has failed"
 )]
 
+mod attacks;
 mod configuration;
 mod hostile;
 mod listings;

@@ -29,6 +29,12 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
             ));
             return printing.over(&result);
         }
+        // What came out stood on its checkpoints. To begin it anew would do again what it did.
+        return Err(Failure::Usage(format!(
+            "run {} was over already, and is not run again; its checkpoints are no longer there, and its \
+             result with them",
+            row.id
+        )));
     }
     let info = agent(&started.agent)?;
     let choice = chosen(config, &info, started.model()?)?;
@@ -70,6 +76,16 @@ async fn again(
     terms: &Terms,
 ) -> Result<AgentRun, Failure> {
     let Some(own) = newest(kept, row, true).await? else {
+        if row.attempts > 0
+            && let Some(head) = newest(kept, row, false).await?
+            && is_later(&head, row)
+        {
+            return Err(Failure::Usage(format!(
+                "thread `{}` has gone on since, and stands at {}: of run {} there is no checkpoint left to go \
+                 on from",
+                row.thread, head.id, row.id
+            )));
+        }
         let case = started.case();
         let run = match (started.from, case) {
             (Some(from), case) => support.replay(from, case.as_ref(), terms).await,
@@ -84,6 +100,12 @@ async fn again(
         return Err(moved_on(row, started, &own, &head));
     }
     support.resume(row.id, terms).await.map_err(not_started)
+}
+
+/// Whether a checkpoint of another run was made after this one was handed in. Ids of runs begin with the
+/// time at which they were made; rows that were imported have the time of their import.
+fn is_later(head: &Entry, row: &RunRow) -> bool {
+    head.metadata.run > row.id || head.metadata.created_ms > row.created_ms
 }
 
 /// The newest checkpoint of the run, or of its thread.

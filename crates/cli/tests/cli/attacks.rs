@@ -1,0 +1,80 @@
+//! What a hostile user tried, and must not get: a finished run that goes on, a store that is overwritten.
+
+use crate::sandbox::{Ended, FINAL, PROFILE, Sandbox};
+use serde_json::json;
+
+/// A run on this thread of the store `s.db`; gives its id.
+fn ran(sandbox: &Sandbox, thread: &str) -> String {
+    let spec = sandbox.script(&[PROFILE, FINAL]);
+    let ended = on(
+        sandbox,
+        &["run", "support", "--model", &spec, "--thread", thread, "--events"],
+    );
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let first: serde_json::Value =
+        serde_json::from_str(ended.out.lines().next().unwrap()).unwrap();
+    first["run_id"].as_str().unwrap().to_owned()
+}
+
+fn on(sandbox: &Sandbox, args: &[&str]) -> Ended {
+    sandbox.run(&[args, &["--store", "sqlite://s.db"]].concat())
+}
+
+#[test]
+fn a_run_that_is_over_is_not_run_again_when_its_checkpoints_are_gone() {
+    let sandbox = Sandbox::new();
+    let first = ran(&sandbox, "t");
+    ran(&sandbox, "t");
+    let pruned = on(&sandbox, &["threads", "prune", "t", "--keep", "1"]);
+    assert_eq!(pruned.code, 0, "{}", pruned.err);
+    let before = on(&sandbox, &["threads", "show", "t", "--json"]).json();
+    let resumed = on(&sandbox, &["runs", "resume", &first]);
+    assert_eq!((resumed.code, resumed.out.as_str()), (2, ""));
+    assert!(resumed.err.contains("was over already"), "{}", resumed.err);
+    assert_eq!(on(&sandbox, &["threads", "show", "t", "--json"]).json(), before);
+    let row = on(&sandbox, &["runs", "show", &first, "--json"]).json();
+    assert_eq!((&row["status"], &row["attempts"]), (&json!("success"), &json!(1)));
+}
+
+#[test]
+fn an_imported_run_without_checkpoints_is_not_run_again_unless_it_was_cut_off() {
+    let sandbox = Sandbox::new();
+    let first = ran(&sandbox, "t");
+    ran(&sandbox, "t");
+    let export = on(&sandbox, &["threads", "export", "t"]).json();
+    // Whatever the first one's row says, the thread went on after it.
+    for status in ["success", "error", "cancelled", "running"] {
+        let sandbox = Sandbox::new();
+        let mut document = export.clone();
+        document["runs"][0]["status"] = json!(status);
+        let parts = document["scopes"][0]["checkpoints"].as_array_mut().unwrap();
+        // The second run's first checkpoint has the whole state when those before it are gone.
+        let newest = parts.pop().unwrap();
+        let mut whole = std::collections::BTreeMap::new();
+        for part in parts.iter().chain([&newest]) {
+            for channel in part["channels"].as_array().unwrap() {
+                let name = channel["channel"].as_str().unwrap().to_owned();
+                if channel["kind"] == "whole" || !whole.contains_key(&name) {
+                    let mut channel = channel.clone();
+                    channel["kind"] = json!("whole");
+                    whole.insert(name, channel);
+                }
+            }
+        }
+        let mut newest = newest;
+        newest["channels"] = whole.into_values().collect();
+        document["scopes"][0]["checkpoints"] = json!([newest]);
+        document["events"] = json!([]);
+        sandbox.file("t.json", &document.to_string());
+        let imported = on(&sandbox, &["threads", "import", "t.json"]);
+        assert_eq!(imported.code, 0, "{}", imported.err);
+        sandbox.script(&[PROFILE, FINAL]);
+        let resumed = on(&sandbox, &["runs", "resume", &first]);
+        assert_eq!((resumed.code, resumed.out.as_str()), (2, ""), "{status}");
+        let expected = match status {
+            "success" => "was over already",
+            _ => "has gone on since",
+        };
+        assert!(resumed.err.contains(expected), "{status}: {}", resumed.err);
+    }
+}
