@@ -12,7 +12,7 @@
 //! - `choice`: which model runs, and what it costs.
 //! - `output`, `terminal`, `trace`, `lines`: standard output, what a terminal can show, the live trace
 //!   on standard error, and events as JSON lines.
-//! - `patience`: opening files that may keep a reader waiting.
+//! - `patience`: opening files that may keep a reader waiting. `writing`: where files for output really are.
 //! - `signals`, `logging`: interrupts, and the log of the libraries.
 //! - `failure`: what ends the program, with its exit code. `suggest`: "did you mean".
 
@@ -34,6 +34,7 @@ mod stores;
 mod suggest;
 mod terminal;
 mod trace;
+mod writing;
 
 use clap::Parser as _;
 use std::process::ExitCode;

@@ -10,9 +10,11 @@ use crate::signals::Interrupt;
 use crate::stores::Kept;
 use crate::terminal::{printable, printable_json};
 use crate::trace::{TICK, Trace};
+use crate::writing::refuse_own;
 use paraph_agents::{AgentEvent, AgentEventData, AgentRun, RunResult};
 use paraph_gateway::Stop;
 use paraph_graph::CancelReason;
+use std::path::Path;
 
 /// How the explanations call the command that goes on with a run.
 const RESUME: &str = "paraph runs resume RUN";
@@ -94,7 +96,11 @@ fn resume_command(run: &AgentRun, kept: &Kept) -> Option<String> {
 }
 
 impl Printing {
-    pub(crate) fn of(args: &PrintingArgs) -> Result<Printing, Failure> {
+    /// What the arguments ask for. The trace may be no file of the store's.
+    pub(crate) fn of(args: &PrintingArgs, store: Option<&Path>) -> Result<Printing, Failure> {
+        if let Some(path) = &args.trace {
+            refuse_own("--trace", path, store)?;
+        }
         Ok(Printing {
             json: args.json,
             events: args.events,

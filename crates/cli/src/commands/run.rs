@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::note;
 use crate::started::{Chosen, Started};
-use crate::stores::Kept;
+use crate::stores::{Kept, file_of};
 use crate::terminal::{Screen, printable};
 use crate::trace::Trace;
 use paraph_agents::{AgentInfo, AgentRun, Case, Support, Terms};
@@ -23,7 +23,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let config = Config::load(&args.store.sources, flags(args))?;
     let screen = Screen::of_stderr(&config.environment);
     super::start_log(&config)?;
-    crate::stores::address(&config)?;
+    let store = crate::stores::address(&config)?;
     crate::stores::key(&config)?;
     crate::stores::lease(&config)?;
     super::threads::retention(&config)?;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         },
     };
     let terms = terms(args, &agent, &config, &asked)?;
-    let printing = Printing::of(&args.printing)?;
+    let printing = Printing::of(&args.printing, file_of(&store.text).as_deref())?;
     super::runtime()?.block_on(async {
         let kept = Kept::open(&config).await?;
         let support = Support::on(&kept.stores(), &args.allow, &args.deny);

@@ -8,11 +8,12 @@ fn ran(sandbox: &Sandbox, thread: &str) -> String {
     let spec = sandbox.script(&[PROFILE, FINAL]);
     let ended = on(
         sandbox,
-        &["run", "support", "--model", &spec, "--thread", thread, "--events"],
+        &[
+            "run", "support", "--model", &spec, "--thread", thread, "--events",
+        ],
     );
     assert_eq!(ended.code, 0, "{}", ended.err);
-    let first: serde_json::Value =
-        serde_json::from_str(ended.out.lines().next().unwrap()).unwrap();
+    let first: serde_json::Value = serde_json::from_str(ended.out.lines().next().unwrap()).unwrap();
     first["run_id"].as_str().unwrap().to_owned()
 }
 
@@ -31,9 +32,15 @@ fn a_run_that_is_over_is_not_run_again_when_its_checkpoints_are_gone() {
     let resumed = on(&sandbox, &["runs", "resume", &first]);
     assert_eq!((resumed.code, resumed.out.as_str()), (2, ""));
     assert!(resumed.err.contains("was over already"), "{}", resumed.err);
-    assert_eq!(on(&sandbox, &["threads", "show", "t", "--json"]).json(), before);
+    assert_eq!(
+        on(&sandbox, &["threads", "show", "t", "--json"]).json(),
+        before
+    );
     let row = on(&sandbox, &["runs", "show", &first, "--json"]).json();
-    assert_eq!((&row["status"], &row["attempts"]), (&json!("success"), &json!(1)));
+    assert_eq!(
+        (&row["status"], &row["attempts"]),
+        (&json!("success"), &json!(1))
+    );
 }
 
 #[test]
@@ -77,4 +84,82 @@ fn an_imported_run_without_checkpoints_is_not_run_again_unless_it_was_cut_off() 
         };
         assert!(resumed.err.contains(expected), "{status}: {}", resumed.err);
     }
+}
+
+#[test]
+fn no_output_goes_over_the_stores_own_files() {
+    let sandbox = Sandbox::new();
+    let run = ran(&sandbox, "t");
+    std::fs::hard_link(sandbox.path("s.db"), sandbox.path("hard")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("s.db-wal", sandbox.path("soft")).unwrap();
+    let names = [
+        "s.db",
+        "./s.db",
+        "s.db-wal",
+        "s.db-shm",
+        "s.db-owners/x",
+        "hard",
+        "soft",
+    ];
+    let spec = sandbox.script(&[FINAL]);
+    for name in names.into_iter().take(if cfg!(unix) { 7 } else { 5 }) {
+        for args in [
+            &["threads", "export", "t", "-o", name][..],
+            &["store", "backup", name],
+            &["run", "support", "--model", &spec, "--trace", name],
+            &["runs", "resume", &run, "--trace", name],
+        ] {
+            let ended = on(&sandbox, args);
+            assert_eq!(
+                (ended.code, ended.out.as_str()),
+                (2, ""),
+                "{args:?}: {}",
+                ended.err
+            );
+            assert!(
+                ended.err.contains("belongs to the store"),
+                "{args:?}: {}",
+                ended.err
+            );
+        }
+    }
+    assert_eq!(on(&sandbox, &["store", "check"]).code, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_export_goes_through_links_and_into_devices() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let sandbox = Sandbox::new();
+    ran(&sandbox, "t");
+    sandbox.file("real.json", "old").file("folder/x", "");
+    std::os::unix::fs::symlink("real.json", sandbox.path("link.json")).unwrap();
+    std::os::unix::fs::symlink("folder/new.json", sandbox.path("open.json")).unwrap();
+    for (name, file) in [("link.json", "real.json"), ("open.json", "folder/new.json")] {
+        let ended = on(&sandbox, &["threads", "export", "t", "-o", name]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        assert!(sandbox.path(name).is_symlink(), "{name}");
+        let text = std::fs::read_to_string(sandbox.path(file)).unwrap();
+        assert!(text.contains("paraph-thread"), "{name}");
+    }
+    // The pipe stands for every device: a test must not risk those of the machine.
+    let made = std::process::Command::new("mkfifo")
+        .arg(sandbox.path("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    let pipe = sandbox.path("pipe");
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    let ended = on(&sandbox, &["threads", "export", "t", "-o", "pipe"]);
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(reader.join().unwrap().contains("paraph-thread"));
+    assert!(
+        std::fs::symlink_metadata(pipe)
+            .unwrap()
+            .file_type()
+            .is_fifo()
+    );
 }

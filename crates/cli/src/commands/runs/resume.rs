@@ -18,7 +18,7 @@ use paraph_graph::{Entry, HistoryQuery, RunRow, RunStatus, Scope};
 pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Result<u8, Failure> {
     let row = row(&kept, &args.which).await?;
     let started = Started::of(&row)?;
-    let mut printing = Printing::of(&args.printing)?;
+    let mut printing = Printing::of(&args.printing, kept.file.as_deref())?;
     let support = support_for(&kept, &started)?;
     if row.status == RunStatus::Success {
         let result = support.result(row.id, &row.thread, started.dialect).await;

@@ -6,6 +6,7 @@ use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_json};
 use crate::stores::Kept;
 use crate::terminal::printable;
+use crate::writing::refuse_own;
 use paraph_store::{Options, Sqlite};
 use serde::Serialize;
 
@@ -25,7 +26,9 @@ pub(super) async fn backup(kept: &Kept, args: &BackupArgs) -> Result<u8, Failure
         )));
     };
     let shown = args.file.display().to_string();
-    if args.file.exists() {
+    refuse_own("FILE", &args.file, Some(path))?;
+    // A link to nothing is something too.
+    if args.file.symlink_metadata().is_ok() {
         return Err(Failure::Usage(format!(
             "{shown} is there already, and stays as it is"
         )));

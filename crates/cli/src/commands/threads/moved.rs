@@ -9,6 +9,8 @@ use crate::patience::{patiently, too_slow};
 use crate::portable;
 use crate::stores::Kept;
 use crate::terminal::printable;
+use crate::writing::{place, refuse_own};
+use paraph_graph::ThreadRow;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -23,31 +25,61 @@ pub(super) async fn export(kept: &Kept, args: &ExportArgs) -> Result<u8, Failure
         portable::export(kept, &row, &mut out).await?;
         return Ok(FINISHED);
     };
-    let shown = path.display().to_string();
-    // Beside its place first: a file of that name is a whole document, or is not touched.
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
-    let partial = std::path::PathBuf::from(partial);
-    let broken = |error: std::io::Error| Failure::Broken(format!("{shown}: {error}"));
+    refuse_own("--output", path, kept.file.as_deref())?;
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => straight(kept, &row, path).await?,
+        _ => whole(kept, &row, path).await?,
+    }
+    note(&format!(
+        "exported `{}` to {}",
+        printable(&row.name),
+        path.display()
+    ));
+    Ok(FINISHED)
+}
+
+fn broken(path: &Path) -> impl Fn(std::io::Error) -> Failure {
+    move |error| Failure::Broken(format!("{}: {error}", path.display()))
+}
+
+/// Into a device or a pipe, which stays what it is.
+async fn straight(kept: &Kept, row: &ThreadRow, path: &Path) -> Result<(), Failure> {
     let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true);
+    let named = path.to_owned();
+    let file = patiently(path, move || options.open(named))
+        .unwrap_or_else(|| Err(std::io::Error::other("nobody reads from this pipe")))
+        .map_err(broken(path))?;
+    let out = std::io::BufWriter::new(file);
+    let mut out = portable::Out::new(out, path.display().to_string());
+    portable::export(kept, row, &mut out).await
+}
+
+/// Beside its place first: a file of that name is a whole document, or is not touched.
+async fn whole(kept: &Kept, row: &ThreadRow, path: &Path) -> Result<(), Failure> {
+    let place = place(path).map_err(broken(path))?;
+    let mut partial = place.as_os_str().to_owned();
+    partial.push(format!(".{}.part", std::process::id()));
+    let partial = std::path::PathBuf::from(partial);
+    let mut options = std::fs::OpenOptions::new();
+    // Whatever has that name already is somebody else's.
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(&partial).map_err(broken)?;
+    let file = options.open(&partial).map_err(broken(path))?;
     let written = async {
-        let mut out = portable::Out::new(std::io::BufWriter::new(&file), shown.clone());
-        portable::export(kept, &row, &mut out).await?;
+        let out = std::io::BufWriter::new(&file);
+        let mut out = portable::Out::new(out, path.display().to_string());
+        portable::export(kept, row, &mut out).await?;
         drop(out);
-        file.sync_all().map_err(broken)?;
-        std::fs::rename(&partial, path).map_err(broken)
+        file.sync_all().map_err(broken(path))?;
+        std::fs::rename(&partial, &place).map_err(broken(path))
     }
     .await;
     if written.is_err() {
         let _ = std::fs::remove_file(&partial);
     }
-    written?;
-    note(&format!("exported `{}` to {shown}", printable(&row.name)));
-    Ok(FINISHED)
+    written
 }
 
 pub(super) async fn import(kept: &Kept, args: &ImportArgs) -> Result<u8, Failure> {
