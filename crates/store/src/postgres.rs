@@ -33,7 +33,13 @@ use deadpool_postgres::{Hook, HookError, ManagerConfig, Pool, RecyclingMethod, R
 use futures::future::BoxFuture;
 use keeper::Held;
 use lane::{Job, Lane, Waiting};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 use tokio::{runtime::Runtime, sync::mpsc};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
@@ -65,7 +71,28 @@ struct Shared {
     clock: Clock,
     owner: Arc<str>,
     patience: Duration,
+    /// Whether patience was at its end, and nothing went well since.
+    gave_up: AtomicBool,
     lease: Duration,
+}
+
+/// How long a server is waited for that somebody has already waited for in vain: what ends a run is several
+/// writes and reads, and each of them waiting anew would be minutes.
+const BRIEF: Duration = Duration::from_secs(1);
+
+impl Shared {
+    /// How long what begins now is tried.
+    fn patience(&self) -> Duration {
+        match self.gave_up.load(Ordering::Relaxed) {
+            true => self.patience.min(BRIEF),
+            false => self.patience,
+        }
+    }
+
+    /// Something was answered, or nobody waits for it any more.
+    fn saw(&self, answered: bool) {
+        self.gave_up.store(!answered, Ordering::Relaxed);
+    }
 }
 
 /// More lanes than that commit no faster.
@@ -121,6 +148,7 @@ async fn open(address: &Address, options: &Options) -> Result<PostgresServer, Er
         clock: Clock::default(),
         owner: Uuid::now_v7().to_string().into(),
         patience: options.patience,
+        gave_up: AtomicBool::new(false),
         lease: options.lease,
     });
     let client = first_connection(&shared, address).await?;

@@ -44,13 +44,16 @@ impl Clock {
     /// Milliseconds since the Unix epoch. Waits for a server that is away, as writes do.
     pub(super) async fn ask(&self, shared: &Shared) -> Result<u64, Fault> {
         let began = tokio::time::Instant::now();
-        let mut patience = Patience::new(shared.patience);
+        let mut patience = Patience::new(shared.patience());
         loop {
             match self.ask_once(shared).await {
                 Err(Fault::Sql(SqlError::Transient(_))) if !patience.is_over(began) => {
                     patience.wait().await;
                 }
-                said => return said,
+                said => {
+                    shared.saw(!matches!(said, Err(Fault::Sql(SqlError::Transient(_)))));
+                    return said;
+                }
             }
         }
     }

@@ -158,7 +158,7 @@ impl Lane {
 
     /// Commits all of them, be it one by one, or tells why not.
     async fn see_through(&mut self, mut batch: Vec<Box<dyn Job>>) {
-        let mut patience = Patience::new(self.shared.patience);
+        let mut patience = Patience::new(self.shared.patience());
         while !batch.is_empty() {
             // After a failure one at a time, so that a work which never succeeds takes no other with it.
             let width = if patience.is_fresh() { batch.len() } else { 1 };
@@ -172,11 +172,15 @@ impl Lane {
                 };
             }
             match ended {
-                Ok(()) => batch.drain(..).for_each(|job| job.tell(None)),
+                Ok(()) => {
+                    self.shared.saw(true);
+                    batch.drain(..).for_each(|job| job.tell(None));
+                }
                 Err(Missed::Again(why) | Missed::Unknown(why)) => {
                     tracing::debug!(%why, "a transaction is tried again");
                     patience.wait().await;
                     for job in batch.extract_if(.., |job| patience.is_over(job.since())) {
+                        self.shared.saw(false);
                         job.tell(Some(why.clone()));
                     }
                 }
@@ -285,6 +289,7 @@ impl Lane {
             match self.newest_mark().await {
                 Ok(n) => return Ok(n == self.mark),
                 Err(why) if patience.is_over(since) => {
+                    self.shared.saw(false);
                     return Err(SqlError::Transient(format!(
                         "the connection was lost during a commit ({lost}) and could not be made again ({why}): \
                          whether this write was saved is not known"

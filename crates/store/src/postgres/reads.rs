@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 /// Does the work, again while the server is out of reach and patience lasts.
 pub(super) async fn read<T>(shared: &Shared, work: &Work<T>) -> Result<T, Fault> {
-    let mut patience = Patience::new(shared.patience);
+    let mut patience = Patience::new(shared.patience());
     let since = Instant::now();
     loop {
         match once(shared, work).await {
@@ -22,7 +22,10 @@ pub(super) async fn read<T>(shared: &Shared, work: &Work<T>) -> Result<T, Fault>
                 tracing::debug!(%why, "a read is tried again");
                 patience.wait().await;
             }
-            done => return done,
+            done => {
+                shared.saw(!matches!(done, Err(Fault::Sql(SqlError::Transient(_)))));
+                return done;
+            }
         }
     }
 }
