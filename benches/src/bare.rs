@@ -47,23 +47,23 @@ impl Bare {
         save: Save,
         changes: &[Vec<u8>],
     ) -> Result<Duration, Fault> {
-        let small = ["{}".repeat(50)];
+        let small = format!("\"{}\"", "-".repeat(98));
         let changes: Vec<&str> = changes
             .iter()
             .map(|change| std::str::from_utf8(change))
             .collect::<Result<_, _>>()?;
         let start = Instant::now();
-        self.transaction(&[&small[0]]).await?;
+        self.transaction(&[&small]).await?;
         if save == Save::Exit {
             self.transaction(&changes).await?;
         } else {
             // The input, then each change by itself.
-            self.transaction(&[&small[0]]).await?;
+            self.transaction(&[&small]).await?;
             for change in changes {
                 self.transaction(&[change]).await?;
             }
         }
-        self.transaction(&[&small[0]]).await?;
+        self.transaction(&[&small]).await?;
         Ok(start.elapsed())
     }
 
