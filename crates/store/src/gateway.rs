@@ -8,7 +8,9 @@ use crate::{
     codec::{Codec, Place},
     database::{Database, Fault},
     durable::Durable,
+    error::damaged,
     sql::{Answer, BadCell, Cell, Row, Statement, Tx, next, one},
+    verify::PAGE,
 };
 use futures::{FutureExt, future::BoxFuture};
 use paraph_gateway::{Add, CallRecord, Change, Guard, RunRef, Store, StoreError, StoreFuture};
@@ -74,6 +76,36 @@ fn read(codec: &Codec, run: &str, row: Row) -> Result<CallRecord, String> {
         )
         .map_err(bad)?;
     serde_json::from_slice(&json).map_err(|e| bad(e.to_string()))
+}
+
+/// Reads the records of all runs; says of each what is wrong with it.
+pub(crate) async fn verify(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    problems: &mut Vec<String>,
+) -> Result<(), Fault> {
+    let mut at = (String::new(), String::new());
+    loop {
+        let page = Statement::new(
+            "SELECT key, seq, value, value_packed, sum, run FROM gateway_call \
+             WHERE (run, key) > ($1, $2) ORDER BY run, key LIMIT $3",
+            [at.0.as_str().into(), at.1.as_str().into(), PAGE.into()],
+        );
+        let rows = one(tx, page).await?.rows;
+        let Some(last) = rows.last() else {
+            return Ok(());
+        };
+        let name = |column| last.text(column).map(str::to_owned);
+        let bad = |e: BadCell| damaged("a record of the gateway", e.to_string());
+        at = (name(5).map_err(bad)?, name(0).map_err(bad)?);
+        for row in rows {
+            let (run, key) = (row.text(5).unwrap_or("?"), row.text(0).unwrap_or("?"));
+            let (run, key) = (run.to_owned(), key.to_owned());
+            if let Err(why) = read(codec, &run, row) {
+                problems.push(format!("gateway call `{key}`: {why}"));
+            }
+        }
+    }
 }
 
 fn guarded(guard: &Guard) -> (String, &str) {

@@ -9,7 +9,7 @@
 //! - The two of them: `sqlite`, `postgres`.
 //! - How documents are kept: `codec`, `seal`.
 //! - The rules: `checkpoints`, `channels` and `lease`; `threads`, `runs`, `copy`, `prune`, `stats`,
-//!   `events`, `memory` and `gateway`. They are methods of the one type in `durable`.
+//!   `events`, `memory`, `gateway` and `verify`. They are methods of the one type in `durable`.
 #![expect(
     private_bounds,
     reason = "which databases there are is this crate's own business"
@@ -37,6 +37,7 @@ mod sql;
 mod sqlite;
 mod stats;
 mod threads;
+mod verify;
 
 pub use durable::Durable;
 pub use error::Error;
@@ -46,3 +47,4 @@ pub use options::Options;
 pub use postgres::{Postgres, PostgresServer};
 pub use seal::{BadKey, KeyMismatch, Seal};
 pub use sqlite::Sqlite;
+pub use verify::Verify;

@@ -178,6 +178,33 @@ async fn search(
     }
 }
 
+/// Reads all documents; says of each what is wrong with it.
+pub(crate) async fn verify(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    problems: &mut Vec<String>,
+) -> Result<(), Fault> {
+    let mut at = (String::new(), String::new());
+    loop {
+        let page = Statement::new(
+            select!("WHERE (namespace, key) > ($1, $2) ORDER BY namespace, key LIMIT $3"),
+            [at.0.as_str().into(), at.1.as_str().into(), PAGE.into()],
+        );
+        let rows = one(tx, page).await?.rows;
+        let Some(last) = rows.last() else {
+            return Ok(());
+        };
+        let name = |column| last.text(column).map(str::to_owned);
+        let place = name(0).and_then(|namespace| Ok((namespace, name(1)?)));
+        at = place.map_err(|e| damaged("a document of memory", e.to_string()))?;
+        for row in rows {
+            if let Err(error) = read(codec, row) {
+                problems.push(error.to_string());
+            }
+        }
+    }
+}
+
 async fn put(
     tx: &mut dyn Tx,
     codec: &Codec,

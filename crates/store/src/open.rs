@@ -1,6 +1,6 @@
 //! Opening a store by its address, as configurations name it.
 
-use crate::{error::Error, options::Options, sqlite::Sqlite};
+use crate::{error::Error, options::Options, sqlite::Sqlite, verify::Verify};
 use paraph_graph::{Memory, MemoryOf, MemoryStore, Threads};
 use std::sync::Arc;
 
@@ -13,6 +13,8 @@ pub struct Opened {
     pub memory: Arc<dyn Memory>,
     /// The gateway's records and counters.
     pub gateway: Arc<dyn paraph_gateway::Store>,
+    /// What looks for damage; nothing where none can be.
+    pub verify: Option<Arc<dyn Verify>>,
 }
 
 /// Opens `sqlite://PATH`, `postgres://…` (also `postgresql://…`), or `memory:`, which is gone with the
@@ -37,6 +39,7 @@ pub async fn open(url: &str, options: Options) -> Result<Opened, Error> {
                 threads: MemoryStore::with_events(),
                 memory: Arc::new(MemoryOf::default()),
                 gateway: paraph_gateway::MemoryStore::shared(),
+                verify: None,
             }),
             Some(_) => Err(wrong(url, "what is only in memory is not encrypted")),
         },
@@ -54,11 +57,12 @@ fn wrong(url: &str, why: &str) -> Error {
 }
 
 /// One store in its roles.
-fn all<S: Threads + Memory + paraph_gateway::Store>(store: S) -> Opened {
+fn all<S: Threads + Memory + paraph_gateway::Store + Verify>(store: S) -> Opened {
     let store = Arc::new(store);
     Opened {
         threads: store.clone(),
         memory: store.clone(),
-        gateway: store,
+        gateway: store.clone(),
+        verify: Some(store),
     }
 }

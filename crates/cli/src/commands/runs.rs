@@ -71,7 +71,10 @@ async fn by_id(kept: &Kept, id: &str) -> Result<RunRow, Failure> {
         limit: Some(KNOWN),
         ..RunQuery::default()
     };
-    let rows = kept.threads.runs(&some).await?;
+    // A damaged row of another run only costs the suggestion.
+    let rows = kept.threads.runs(&some).await;
+    let is_empty = rows.as_ref().is_ok_and(Vec::is_empty);
+    let rows = rows.unwrap_or_default();
     let known: Vec<_> = rows.iter().map(|row| row.id.to_string()).collect();
     let mut hint = hint(id, known.iter().map(String::as_str));
     if rows.iter().any(|row| row.thread == id) {
@@ -84,7 +87,7 @@ async fn by_id(kept: &Kept, id: &str) -> Result<RunRow, Failure> {
         Ok(_) => format!("there is no run {id}"),
         Err(_) => format!("`{id}` is no run's id"),
     };
-    let more = match (hint.is_empty(), rows.is_empty()) {
+    let more = match (hint.is_empty(), is_empty) {
         (false, _) => hint,
         (true, true) => format!("; there are no runs in {}", kept.shown),
         (true, false) => "; `paraph runs list` lists those there are".to_owned(),

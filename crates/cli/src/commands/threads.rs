@@ -60,9 +60,12 @@ pub(super) async fn row(kept: &Kept, name: &str) -> Result<ThreadRow, Failure> {
         limit: Some(KNOWN),
         ..ThreadQuery::default()
     };
-    let rows = kept.threads.threads(&some).await?;
+    // A damaged row of another thread only costs the suggestion.
+    let rows = kept.threads.threads(&some).await;
+    let is_empty = rows.as_ref().is_ok_and(Vec::is_empty);
+    let rows = rows.unwrap_or_default();
     let hint = hint(name, rows.iter().map(|row| row.name.as_str()));
-    let more = match (hint.is_empty(), rows.is_empty()) {
+    let more = match (hint.is_empty(), is_empty) {
         (false, _) => hint,
         (true, true) => format!("; there are no threads in {}", kept.shown),
         (true, false) => "; `paraph threads list` lists those there are".to_owned(),

@@ -163,3 +163,40 @@ fn an_export_goes_through_links_and_into_devices() {
             .is_fifo()
     );
 }
+
+#[test]
+fn one_damaged_run_does_not_hide_the_others_from_the_check() {
+    let sandbox = Sandbox::new();
+    for thread in ["t-1", "t-2", "t-3"] {
+        ran(&sandbox, thread);
+    }
+    let mut bytes = std::fs::read(sandbox.path("s.db")).unwrap();
+    let text = br#""dialect":"strict""#;
+    let at = bytes.windows(text.len()).position(|window| window == text);
+    bytes[at.unwrap() + text.len() - 2] = b'x';
+    std::fs::write(sandbox.path("s.db"), bytes).unwrap();
+    let check = on(&sandbox, &["store", "check", "--json"]);
+    assert_eq!(
+        (check.code, &check.json()["runs"]),
+        (6, &json!(2)),
+        "{}",
+        check.out
+    );
+    let problems = check.json()["problems"].as_array().unwrap().clone();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let problem = problems[0].as_str().unwrap();
+    assert!(problem.contains("the row of run "), "{problem}");
+    let list = on(&sandbox, &["runs", "list"]);
+    assert!(
+        list.code == 6 && list.err.contains("the row of run "),
+        "{}",
+        list.err
+    );
+    // Who asks for another by a wrong name hears of that name.
+    let other = on(&sandbox, &["runs", "show", "nonsense"]);
+    assert!(
+        other.code == 2 && other.err.contains("`nonsense` is no run's id"),
+        "{}",
+        other.err
+    );
+}

@@ -92,7 +92,9 @@ impl Place {
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "foreign_keys", "ON")?;
             connection.pragma_update(None, "trusted_schema", "OFF")?;
-            connection.pragma_update(None, "journal_size_limit", 64 << 20)
+            connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+            // What is deleted is not left lying in the file.
+            connection.pragma_update(None, "secure_delete", "ON")
         })?;
         Ok(connection)
     }

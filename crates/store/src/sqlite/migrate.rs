@@ -72,6 +72,10 @@ pub(super) fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
 fn check(found: i64, known: i64, connection: &Connection, place: &Place) -> Result<(), Error> {
     if found != 0 {
         whose(connection, place)?;
+        if found < 0 {
+            let why = format!("its format is {found}, and there is none below 0; restore a backup");
+            return Err(cannot_open(place.path(), why));
+        }
         return not_newer(found, known, place);
     }
     let tables = place

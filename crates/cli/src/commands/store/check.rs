@@ -11,7 +11,9 @@ use crate::pieces;
 use crate::portable::pages;
 use crate::stores::Kept;
 use crate::terminal::printable;
-use paraph_graph::{Entry, HistoryQuery, Loaded, LogQuery, RunQuery, Scope, ThreadQuery};
+use paraph_graph::{
+    CheckpointId, Entry, HistoryQuery, Loaded, LogQuery, Logged, RunQuery, Scope, ThreadQuery,
+};
 use paraph_store::Sqlite;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -42,6 +44,12 @@ pub(super) async fn check(kept: &Kept, args: &StoreJsonArgs) -> Result<u8, Failu
         match Sqlite::complaints(file).await {
             Ok(complaints) => found.problems.extend(complaints),
             Err(error) => found.problems.push(error.to_string()),
+        }
+    }
+    if let Some(verify) = &kept.opened.verify {
+        match verify.problems().await {
+            Ok(problems) => problems.iter().for_each(|problem| found.problem(problem)),
+            Err(error) => found.problem(error),
         }
     }
     threads(kept, &mut found).await;
@@ -122,7 +130,11 @@ async fn thread(kept: &Kept, name: &str, found: &mut Found) {
 async fn scope(kept: &Kept, scope: &Scope, found: &mut Found) {
     let mut entries = match kept.threads.history(scope, &HistoryQuery::default()).await {
         Ok(entries) => entries,
-        Err(error) => return found.problem(error),
+        // One of them does not hide the others.
+        Err(error) => {
+            found.problem(error);
+            return by_names(kept, scope, found).await;
+        }
     };
     entries.reverse();
     found.checkpoints += entries.len() as u64;
@@ -142,14 +154,31 @@ async fn scope(kept: &Kept, scope: &Scope, found: &mut Found) {
 
 async fn singly(kept: &Kept, scope: &Scope, entries: &[Entry], found: &mut Found) {
     for entry in entries {
-        match kept.threads.load(scope, Some(entry.id)).await {
-            Ok(Some(loaded)) => whole(scope, &loaded, found),
-            Ok(None) => found.problem(format!(
-                "checkpoint {} of thread `{scope}` is gone",
-                entry.id
-            )),
-            Err(error) => found.problem(error),
+        one(kept, scope, entry.id, found).await;
+    }
+}
+
+/// The checkpoints of a scope that cannot be listed.
+async fn by_names(kept: &Kept, scope: &Scope, found: &mut Found) {
+    let Some(verify) = &kept.opened.verify else {
+        return;
+    };
+    match verify.checkpoints(scope).await {
+        Ok(ids) => {
+            found.checkpoints += ids.len() as u64;
+            for id in ids {
+                one(kept, scope, id, found).await;
+            }
         }
+        Err(error) => found.problem(error),
+    }
+}
+
+async fn one(kept: &Kept, scope: &Scope, id: CheckpointId, found: &mut Found) {
+    match kept.threads.load(scope, Some(id)).await {
+        Ok(Some(loaded)) => whole(scope, &loaded, found),
+        Ok(None) => found.problem(format!("checkpoint {id} of thread `{scope}` is gone")),
+        Err(error) => found.problem(error),
     }
 }
 
@@ -173,14 +202,43 @@ async fn events(kept: &Kept, name: &str, found: &mut Found) {
             Ok(page) => {
                 let Some(last) = page.last() else { return };
                 query.after = last.seq;
-                found.events += page.len() as u64;
-                for entry in &page {
-                    if let Err(why) = pieces::raw(entry.json.as_bytes()) {
-                        found.problem(format!("event {} of thread `{name}`: {why}", entry.seq));
-                    }
-                }
+                logged(name, &page, found);
             }
-            Err(error) => return found.problem(error),
+            Err(error) => {
+                found.problem(error);
+                return by_places(kept, name, query.after, found).await;
+            }
+        }
+    }
+}
+
+/// The entries of a log that cannot be read page by page, from behind this place on.
+async fn by_places(kept: &Kept, name: &str, after: u64, found: &mut Found) {
+    let Some(verify) = &kept.opened.verify else {
+        return;
+    };
+    let places = match verify.places(name).await {
+        Ok(places) => places,
+        Err(error) => return found.problem(error),
+    };
+    for place in places.into_iter().filter(|place| *place > after) {
+        let one = LogQuery {
+            after: place - 1,
+            limit: 1,
+            ..LogQuery::default()
+        };
+        match kept.threads.events(name, &one).await {
+            Ok(page) => logged(name, &page, found),
+            Err(error) => found.problem(error),
+        }
+    }
+}
+
+fn logged(name: &str, page: &[Logged], found: &mut Found) {
+    found.events += page.len() as u64;
+    for entry in page {
+        if let Err(why) = pieces::raw(entry.json.as_bytes()) {
+            found.problem(format!("event {} of thread `{name}`: {why}", entry.seq));
         }
     }
 }
@@ -193,19 +251,27 @@ async fn runs(kept: &Kept, found: &mut Found) -> BTreeSet<String> {
     };
     let mut names = BTreeSet::new();
     loop {
+        let size = query.limit.unwrap_or(1);
         match kept.threads.runs(&query).await {
             Ok(page) => {
                 found.runs += page.len() as u64;
                 query.offset += page.len();
-                let last = page.len() < ROWS;
+                let last = page.len() < size;
                 names.extend(page.into_iter().map(|row| row.thread));
                 if last {
                     return names;
                 }
             }
+            // Which one it is, each says for itself.
+            Err(_) if size > 1 => query.limit = Some(1),
             Err(error) => {
+                let known = found.problems.len();
                 found.problem(error);
-                return names;
+                query.offset += 1;
+                // Not a row, but the store.
+                if found.problems.len() == known {
+                    return names;
+                }
             }
         }
     }
