@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::logging::Log;
 use crate::started::Started;
-use crate::stores::Kept;
+use crate::stores::{Kept, missing};
 use crate::suggest::hint;
 use crate::terminal::Screen;
 use paraph_agents::{AgentInfo, Support, builtin};
@@ -91,22 +91,59 @@ fn start_log(config: &Config) -> Result<(), Failure> {
     log.start(Screen::of_stderr(&config.environment).colour)
 }
 
-/// Opens the store of the settings for a command.
+/// The settings of a command on what is stored.
+fn config_of(args: &StoreArgs) -> Result<Config, Failure> {
+    let flags = vec![("store", "--store", args.store.as_deref())];
+    let config = Config::load(&args.sources, flags)?;
+    start_log(&config)?;
+    Ok(config)
+}
+
+/// Opens the store of the settings for a command that works on what is there: it makes none.
 fn on_store(
     args: &StoreArgs,
     work: impl AsyncFnOnce(Kept, Config) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
-    let flags = vec![("store", "--store", args.store.as_deref())];
-    let config = Config::load(&args.sources, flags)?;
-    start_log(&config)?;
+    let config = config_of(args)?;
+    if let Some(missing) = missing(&config)? {
+        return Err(Failure::Usage(format!("{missing}; `paraph run` makes one")));
+    }
+    opened(config, work)
+}
+
+/// The same for a list, which is empty if there is no store.
+fn on_listed(
+    args: &StoreArgs,
+    (what, json): (&str, bool),
+    work: impl AsyncFnOnce(Kept, Config) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
+    let config = config_of(args)?;
+    let Some(missing) = missing(&config)? else {
+        return opened(config, work);
+    };
+    match json {
+        true => crate::output::print("[]")?,
+        false => crate::output::note(&format!("no {what} yet; `paraph run` makes one")),
+    }
+    crate::output::note(&crate::terminal::printable(&missing));
+    Ok(crate::failure::FINISHED)
+}
+
+fn opened(
+    config: Config,
+    work: impl AsyncFnOnce(Kept, Config) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
     runtime()?.block_on(async {
         let kept = Kept::open(&config).await?;
         work(kept, config).await
     })
 }
 
-fn check_thread_name(flag: &str, name: &str) -> Result<(), Failure> {
+pub(crate) fn check_thread_name(flag: &str, name: &str) -> Result<(), Failure> {
     match name.chars().count() {
+        _ if name.contains('\0') => Err(Failure::Usage(format!(
+            "{flag}: a name has no NUL in it, for no command could be given it"
+        ))),
         1..=LONGEST_THREAD => Ok(()),
         count => Err(Failure::Usage(format!(
             "{flag}: a name has 1 to {LONGEST_THREAD} characters, not {count}"

@@ -67,6 +67,13 @@ impl From<paraph_graph::Error> for Failure {
             | Engine::UnknownRun(_)
             | Engine::UnknownCheckpoint { .. }
             | Engine::BadThread(_) => Failure::Usage(error.to_string()),
+            // The engine's words are about a step of a run, and this is about a whole thread.
+            Engine::Conflict { thread, holder } => Failure::Broken(match holder {
+                Some(run) => format!(
+                    "thread `{thread}` is driven by run {run}; nothing was changed (`paraph runs cancel {run}` ends it)"
+                ),
+                None => format!("thread `{thread}` is driven by another run; nothing was changed"),
+            }),
             error => Failure::Broken(error.to_string()),
         }
     }

@@ -93,15 +93,27 @@ pub(crate) fn address(config: &Config) -> Result<Found, Failure> {
     }
 }
 
+/// What to say where the settings name a file that is not there.
+pub(crate) fn missing(config: &Config) -> Result<Option<String>, Failure> {
+    let url = address(config)?.text;
+    let missing = file_of(&url).is_some_and(|file| matches!(file.try_exists(), Ok(false)));
+    Ok(missing.then(|| format!("there is no store at {} yet", shown(&url))))
+}
+
 /// What is wrong with an address, before anybody goes there.
 fn mistaken(url: &str) -> Option<String> {
     const KINDS: &str = "there are sqlite://PATH, postgres://… and memory:";
     match url.split_once(':') {
         Some(("memory", "")) | Some(("postgres" | "postgresql", _)) => None,
-        Some(("sqlite", path)) => match path.trim_start_matches('/') {
-            "" => Some("a path stands behind sqlite://".to_owned()),
-            _ => None,
-        },
+        Some(("sqlite", path)) => not_a_path(path).map(str::to_owned),
+        // Words of other programs for a server may have a password among them.
+        _ if url
+            .split(':')
+            .next()
+            .is_some_and(|head| head.contains(['=', '@'])) =>
+        {
+            Some(format!("that is no address of a store; {KINDS}"))
+        }
         // Whatever stands behind the colon may be secret.
         Some((scheme, rest)) if rest.starts_with("//") || !scheme.contains(['/', '.']) => {
             Some(format!("`{scheme}:` is no kind of store; {KINDS}"))
@@ -110,6 +122,20 @@ fn mistaken(url: &str) -> Option<String> {
             Some(format!("`{url}` is a path; did you mean sqlite://{url}?"))
         }
         _ => Some(format!("`{url}` is no kind of store; {KINDS}")),
+    }
+}
+
+/// What other programs would understand, and what would be a file of a strange name here.
+fn not_a_path(path: &str) -> Option<&'static str> {
+    let path = path.strip_prefix("//").unwrap_or(path);
+    match path {
+        _ if path.trim_start_matches('/').is_empty() => Some("a path stands behind sqlite://"),
+        _ if path.starts_with(":memory:") => Some("a store in memory is called memory:"),
+        _ if path.starts_with('~') => {
+            Some("`~` is not replaced here: write the folder in full, as in sqlite:///home/me/x.db")
+        }
+        _ if path.contains('?') => Some("a path takes no options behind a `?`"),
+        _ => None,
     }
 }
 
@@ -238,6 +264,16 @@ mod tests {
             ("sqlite:///a/x.db", None),
             ("postgres://me:pw@h/d", None),
             ("sqlite://", Some("a path stands behind")),
+            ("sqlite://:memory:", Some("is called memory:")),
+            ("sqlite://~/x.db", Some("`~` is not replaced")),
+            ("sqlite://x.db?mode=ro", Some("no options behind a `?`")),
+            (
+                "host=127.0.0.1 password=hunter2 port=1",
+                Some("that is no address of a store"),
+            ),
+            ("password=hunter2", Some("that is no address of a store")),
+            ("host=h password=hunter2:x", Some("that is no address")),
+            ("me@hunter2/x", Some("that is no address of a store")),
             ("./x.db", Some("did you mean sqlite://./x.db?")),
             ("floppy", Some("`floppy` is no kind of store")),
             (

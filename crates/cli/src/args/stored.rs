@@ -14,6 +14,15 @@ pub(crate) struct StoreArgs {
     pub(crate) sources: SourceArgs,
 }
 
+/// A number of rows. None at all is no list.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("a list has at least 1 row".to_owned()),
+        Ok(n) => Ok(n),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
 #[derive(Subcommand, Debug)]
 pub(crate) enum ThreadsCommand {
     /// List threads, those last written first
@@ -41,7 +50,10 @@ pub(crate) enum ThreadsCommand {
     )]
     Import(ImportArgs),
     /// Delete threads with all that belongs to them
-    #[command(after_help = "Example: paraph threads delete case-7 case-8 --yes")]
+    #[command(
+        after_help = "Example: paraph threads delete case-7 case-8 --yes\n\nA store in a file is cleared of what is \
+                      deleted once the last program that uses it has closed it. Backups, exports and\ncopies keep theirs."
+    )]
     Delete(DeleteArgs),
     /// Delete old checkpoints; a thread on which something is pending is left alone
     #[command(after_help = "Examples:\n  paraph threads prune case-7 --keep 10\n  \
@@ -58,7 +70,7 @@ pub(crate) struct ThreadsListArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) graph: Option<String>,
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     pub(crate) limit: usize,
     /// Leave out so many first
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -95,7 +107,7 @@ pub(crate) struct HistoryArgs {
     #[arg(long, value_name = "CHECKPOINT")]
     pub(crate) before: Option<String>,
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     pub(crate) limit: usize,
     /// Print JSON
     #[arg(long)]
@@ -219,7 +231,7 @@ pub(crate) struct RunsListArgs {
     #[arg(long, value_name = "STATUS")]
     pub(crate) status: Option<String>,
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     pub(crate) limit: usize,
     /// Leave out so many first
     #[arg(long, value_name = "N", default_value_t = 0)]

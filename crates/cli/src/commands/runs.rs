@@ -6,7 +6,7 @@ mod list;
 mod resume;
 mod show;
 
-use super::on_store;
+use super::{on_listed, on_store};
 use crate::args::{RunsCommand, WhichRun};
 use crate::failure::Failure;
 use crate::stores::Kept;
@@ -17,9 +17,9 @@ use serde_json::Value;
 
 pub(super) fn run(command: &RunsCommand) -> Result<u8, Failure> {
     match command {
-        RunsCommand::List(args) => {
-            on_store(&args.store, async |kept, _| list::list(&kept, args).await)
-        }
+        RunsCommand::List(args) => on_listed(&args.store, ("runs", args.json), async |kept, _| {
+            list::list(&kept, args).await
+        }),
         RunsCommand::Show(args) => {
             on_store(&args.store, async |kept, _| show::show(&kept, args).await)
         }

@@ -10,7 +10,7 @@ mod show;
 
 pub(super) use prune::{after_run, retention};
 
-use super::on_store;
+use super::{on_listed, on_store, opened};
 use crate::args::ThreadsCommand;
 use crate::failure::Failure;
 use crate::stores::Kept;
@@ -22,7 +22,9 @@ use serde_json::{Map, Value};
 pub(super) fn run(command: &ThreadsCommand) -> Result<u8, Failure> {
     match command {
         ThreadsCommand::List(args) => {
-            on_store(&args.store, async |kept, _| list::list(&kept, args).await)
+            on_listed(&args.store, ("threads", args.json), async |kept, _| {
+                list::list(&kept, args).await
+            })
         }
         ThreadsCommand::Show(args) => {
             on_store(&args.store, async |kept, _| show::show(&kept, args).await)
@@ -36,9 +38,10 @@ pub(super) fn run(command: &ThreadsCommand) -> Result<u8, Failure> {
         ThreadsCommand::Export(args) => on_store(&args.store, async |kept, _| {
             moved::export(&kept, args).await
         }),
-        ThreadsCommand::Import(args) => on_store(&args.store, async |kept, _| {
-            moved::import(&kept, args).await
-        }),
+        ThreadsCommand::Import(args) => {
+            let config = super::config_of(&args.store)?;
+            opened(config, async |kept, _| moved::import(&kept, args).await)
+        }
         ThreadsCommand::Delete(args) => on_store(&args.store, async |kept, _| {
             delete::delete(&kept, args).await
         }),

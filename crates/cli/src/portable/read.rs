@@ -42,6 +42,7 @@ pub(crate) async fn import(
     let document = parse(text)?;
     let own = document.thread.name.clone();
     let name = name.unwrap_or(&own).to_owned();
+    crate::commands::check_thread_name("the thread's name", &name)?;
     if threads.thread(&name).await?.is_some() {
         return Err(Failure::Usage(format!(
             "there is a thread `{name}` already: import under another name with --as"

@@ -200,3 +200,126 @@ fn one_damaged_run_does_not_hide_the_others_from_the_check() {
         other.err
     );
 }
+
+#[test]
+fn looking_for_a_store_that_is_not_there_makes_none() {
+    let sandbox = Sandbox::new();
+    let id = "01920000-0000-7000-8000-000000000000";
+    for args in [&["threads", "list"][..], &["runs", "list"]] {
+        for json in [true, false] {
+            let more = if json { &["--json"][..] } else { &[] };
+            let ended = on(&sandbox, &[args, more].concat());
+            let expected = if json { "[]\n" } else { "" };
+            assert_eq!((ended.code, ended.out.as_str()), (0, expected), "{args:?}");
+            let said = "there is no store at sqlite://s.db yet";
+            assert!(ended.err.contains(said), "{args:?}: {}", ended.err);
+        }
+    }
+    for args in [
+        &["threads", "show", "t"][..],
+        &["threads", "history", "t"],
+        &["threads", "export", "t"],
+        &["threads", "fork", "t", "--as", "u"],
+        &["threads", "prune", "t", "--keep", "1"],
+        &["threads", "delete", "t", "--yes"],
+        &["runs", "show", id],
+        &["runs", "events", id],
+        &["runs", "resume", id],
+        &["runs", "cancel", id],
+        &["store", "check"],
+        &["store", "stats"],
+        &["store", "migrate"],
+        &["store", "backup", "copy.db"],
+    ] {
+        let ended = on(&sandbox, args);
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}");
+        assert!(
+            ended.err.contains("there is no store at"),
+            "{args:?}: {}",
+            ended.err
+        );
+    }
+    for name in ["s.db", "s.db-owners", "copy.db"] {
+        assert!(!sandbox.path(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn an_address_that_is_none_is_explained_and_no_password_is_shown() {
+    let sandbox = Sandbox::new();
+    for (url, expected) in [
+        (
+            "host=127.0.0.1 password=hunter2 port=1",
+            "that is no address of a store",
+        ),
+        ("sqlite://:memory:", "a store in memory is called memory:"),
+        ("sqlite://~/x.db", "`~` is not replaced here"),
+        ("sqlite://x.db?mode=ro", "a path takes no options"),
+    ] {
+        for args in [
+            &["threads", "list"][..],
+            &["run", "support", "--model", "rehearsal"],
+        ] {
+            let ended = sandbox.run(&[args, &["--store", url]].concat());
+            assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{url}");
+            assert!(ended.err.contains(expected), "{url}: {}", ended.err);
+            assert!(!ended.err.contains("hunter2"), "{url}: {}", ended.err);
+        }
+    }
+    let left = std::fs::read_dir(sandbox.path(".")).unwrap();
+    let names: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.is_empty(), "{names:?}");
+}
+
+#[test]
+fn an_import_takes_no_name_that_a_run_would_not() {
+    let sandbox = Sandbox::new();
+    ran(&sandbox, "t");
+    let export = on(&sandbox, &["threads", "export", "t"]).json();
+    for name in ["", &"x".repeat(201), "a\0b"] {
+        let mut document = export.clone();
+        document["thread"]["name"] = json!(name);
+        sandbox.file("t.json", &document.to_string());
+        let ended = on(&sandbox, &["threads", "import", "t.json"]);
+        assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{name:?}");
+        assert!(ended.err.contains("a name has"), "{}", ended.err);
+    }
+    for args in [["threads", "list"], ["runs", "list"]] {
+        let ended = on(&sandbox, &[&args[..], &["--limit", "0"]].concat());
+        assert!(
+            ended.code == 2 && ended.err.contains("at least 1 row"),
+            "{}",
+            ended.err
+        );
+    }
+}
+
+#[test]
+fn a_run_that_did_not_end_well_is_not_listed_as_a_success() {
+    let sandbox = Sandbox::new();
+    ran(&sandbox, "good");
+    let spec = sandbox.script(&[PROFILE, FINAL]);
+    let args = [
+        "run",
+        "support",
+        "--model",
+        &spec,
+        "--thread",
+        "short",
+        "--max-steps",
+        "1",
+    ];
+    assert_eq!(on(&sandbox, &args).code, 3);
+    let list = on(&sandbox, &["runs", "list"]).out;
+    let line = |thread: &str| {
+        let found = list.lines().find(|line| line.contains(thread));
+        found.unwrap_or_else(|| panic!("{list}")).to_owned()
+    };
+    assert!(line("short").contains("ended: max_steps"), "{list}");
+    assert!(line("good").contains(" success "), "{list}");
+    let rows = on(&sandbox, &["runs", "list", "--json"]).json();
+    assert_eq!(
+        (&rows[0]["stop_reason"], &rows[1]["stop_reason"]),
+        (&json!("max_steps"), &json!("success"))
+    );
+}

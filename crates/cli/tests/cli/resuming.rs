@@ -285,6 +285,7 @@ fn a_second_run_on_a_busy_thread_is_refused_and_named() {
     ] {
         let ended = sandbox.run(args);
         assert_eq!(ended.code, 6, "{args:?}: {}{}", ended.out, ended.err);
+        assert!(!ended.err.contains("of this run's step"), "{}", ended.err);
     }
     let list = sandbox.run(&["threads", "list", "--json"]).json();
     assert_eq!(

@@ -42,6 +42,7 @@ fn a_run_is_listed_and_shown_with_what_it_was_started_with_and_how_it_ended() {
         "live",
         "run_id",
         "status",
+        "stop_reason",
         "thread",
         "updated_at",
     ];

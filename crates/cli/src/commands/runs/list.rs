@@ -8,7 +8,9 @@ use crate::output::{note, print, print_json, table};
 use crate::stores::Kept;
 use crate::suggest::hint;
 use crate::terminal::printable_line;
+use paraph_gateway::Stop;
 use paraph_graph::{RunQuery, RunRow, RunStatus};
+use serde::Serialize;
 
 /// The longest name that is shown in a column, in characters.
 const NAME: usize = 60;
@@ -23,6 +25,15 @@ const STATUSES: [RunStatus; 7] = [
     RunStatus::Cancelled,
 ];
 
+/// A run in a list.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    run: RunJson<'a>,
+    /// With what it ended, if it is over and its end is still there.
+    stop_reason: Option<String>,
+}
+
 pub(super) async fn list(kept: &Kept, args: &RunsListArgs) -> Result<u8, Failure> {
     if let Some(thread) = &args.thread {
         crate::commands::threads::row(kept, thread).await?;
@@ -35,8 +46,13 @@ pub(super) async fn list(kept: &Kept, args: &RunsListArgs) -> Result<u8, Failure
         ..RunQuery::default()
     };
     let rows = kept.threads.runs(&query).await?;
+    let stops = stops(kept, &rows).await;
     if args.json {
-        print_json(&rows.iter().map(RunJson::of).collect::<Vec<_>>())?;
+        let listed = rows.iter().zip(&stops).map(|(row, stop)| Listed {
+            run: RunJson::of(row),
+            stop_reason: stop.as_ref().map(ToString::to_string),
+        });
+        print_json(&listed.collect::<Vec<_>>())?;
         return Ok(FINISHED);
     }
     if rows.is_empty() {
@@ -49,7 +65,11 @@ pub(super) async fn list(kept: &Kept, args: &RunsListArgs) -> Result<u8, Failure
     }
     let head = ["RUN", "THREAD", "GRAPH", "STATUS", "BEGUN", "UPDATED"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
-    lines.extend(rows.iter().map(line));
+    lines.extend(
+        rows.iter()
+            .zip(&stops)
+            .map(|(row, stop)| line(row, stop.as_ref())),
+    );
     print(&table(&lines))?;
     if rows.len() == args.limit {
         note(&format!(
@@ -71,12 +91,33 @@ fn wanted(text: &str) -> Result<RunStatus, Failure> {
     })
 }
 
-fn line(row: &RunRow) -> Vec<String> {
+/// With what runs that are over ended. One that cannot be read any more has no reason here, but is listed.
+async fn stops(kept: &Kept, rows: &[RunRow]) -> Vec<Option<Stop>> {
+    let mut stops = Vec::with_capacity(rows.len());
+    for row in rows {
+        stops.push(match row.status {
+            RunStatus::Success => match super::show::result(kept, row).await {
+                Ok(result) => result.map(|result| result.stop().clone()),
+                Err(_) => None,
+            },
+            _ => None,
+        });
+    }
+    stops
+}
+
+fn line(row: &RunRow, stop: Option<&Stop>) -> Vec<String> {
     vec![
         row.id.to_string(),
         printable_line(&row.thread, NAME),
         printable_line(&row.graph, NAME),
-        standing(row),
+        match stop {
+            // It came to its end, but not to what was asked of it.
+            Some(stop) if stop.exit_code() != FINISHED => {
+                printable_line(&format!("ended: {stop}"), NAME)
+            }
+            _ => standing(row),
+        },
         short_time(row.created_ms),
         short_time(row.updated_ms),
     ]

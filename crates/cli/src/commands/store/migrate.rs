@@ -2,11 +2,10 @@
 //! opens the store; this one says what it did.
 
 use crate::args::StoreJsonArgs;
-use crate::commands::{runtime, start_log};
-use crate::config::Config;
+use crate::commands::{config_of, runtime};
 use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_json};
-use crate::stores::{Kept, address, file_of};
+use crate::stores::{Kept, address, file_of, missing};
 use crate::terminal::printable;
 use paraph_store::Sqlite;
 use serde::Serialize;
@@ -23,9 +22,10 @@ struct Migrated {
 }
 
 pub(super) fn migrate(args: &StoreJsonArgs) -> Result<u8, Failure> {
-    let flags = vec![("store", "--store", args.store.store.as_deref())];
-    let config = Config::load(&args.store.sources, flags)?;
-    start_log(&config)?;
+    let config = config_of(&args.store)?;
+    if let Some(missing) = missing(&config)? {
+        return Err(Failure::Usage(format!("{missing}; `paraph run` makes one")));
+    }
     let migrated = runtime()?.block_on(async {
         let file = file_of(&address(&config)?.text);
         let before = match &file {
