@@ -50,10 +50,9 @@ pub(crate) enum ThreadsCommand {
     )]
     Import(ImportArgs),
     /// Delete threads with all that belongs to them
-    #[command(
-        after_help = "Example: paraph threads delete case-7 case-8 --yes\n\nA store in a file is cleared of what is \
-                      deleted once the last program that uses it has closed it. Backups, exports and\ncopies keep theirs."
-    )]
+    #[command(after_help = "Example: paraph threads delete case-7 case-8 --yes\n\n\
+                      A file is cleared of what was deleted when the last program that uses it closes it.\n\
+                      Backups, exports and copies keep theirs.")]
     Delete(DeleteArgs),
     /// Delete old checkpoints; a thread on which something is pending is left alone
     #[command(after_help = "Examples:\n  paraph threads prune case-7 --keep 10\n  \
