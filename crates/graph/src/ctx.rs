@@ -246,7 +246,8 @@ impl Ctx {
     ///
     /// A crash between `work` and the saving does it again. An outside effect needs [`Ctx::key`], or
     /// the gateway. The work begins when the task itself is saved, so that its key holds; but with
-    /// [`crate::Durability::Exit`], where nothing is saved before the end, a crash loses the task too. The same `name` may be used again in one task; the uses are told apart by order.
+    /// [`crate::Durability::Exit`], where nothing is saved before the end, a crash loses the task too.
+    /// The same `name` may be used again in one task; the uses are told apart by order.
     ///
     /// # Errors
     /// Those of `work`, which are not saved; a result that JSON cannot hold; the store's.
