@@ -14,7 +14,7 @@ use crate::tree::TextFile;
 /// For each package of the workspace the packages of the workspace that it may use, in code and in tests.
 ///
 /// A new line or a new arrow is an architecture change: say in ARCHITECTURE.md which dependency it stops.
-const ARROWS: [(&str, &[&str]); 7] = [
+const ARROWS: &[(&str, &[&str])] = &[
     (
         "paraph",
         &[
@@ -22,18 +22,23 @@ const ARROWS: [(&str, &[&str]); 7] = [
             "paraph-gateway",
             "paraph-graph",
             "paraph-models",
+            "paraph-pictures",
             "paraph-store",
+            "paraph-tools",
         ],
     ),
     (
         "paraph-agents",
         &["paraph-gateway", "paraph-graph", "paraph-models"],
     ),
-    ("paraph-gateway", &[]),
+    ("paraph-gateway", &["paraph-gateway-derive"]),
+    ("paraph-gateway-derive", &[]),
     ("paraph-graph", &["paraph-graph-derive"]),
     ("paraph-graph-derive", &[]),
     ("paraph-models", &[]),
+    ("paraph-pictures", &["paraph-graph"]),
     ("paraph-store", &["paraph-gateway", "paraph-graph"]),
+    ("paraph-tools", &["paraph-gateway"]),
 ];
 
 /// Packages that only develop the others: nobody may use them, and they may use what they look at.
