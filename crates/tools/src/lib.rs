@@ -1,0 +1,35 @@
+//! Tools that reach outside: search, pages, weather, any HTTP API, MCP servers. All of it through one guard.
+//!
+//! Each is a [`DynTool`](paraph_gateway::DynTool) of the gateway: the command line composes them into one, agents
+//! are handed it. This crate knows no graph, no model and no policy, and reads no environment: whoever composes a
+//! program hands it settings and secrets.
+//!
+//! # Layout
+//! - `outbound`: [`Outbound`], the only HTTP client, and what it lets through.
+//! - `search`, `page`, `weather`, `think`: the tools that every agent can be given.
+//! - `typed`: from a function with typed arguments to a tool.
+//! - `said`: servers' own words, made fit for our errors.
+
+mod error;
+mod said;
+
+mod outbound;
+
+mod typed;
+
+mod page;
+mod search;
+mod think;
+mod weather;
+
+pub use error::Error;
+pub use outbound::{Base, Fetched, Lookup, Outbound, OutboundSettings, Proxies};
+pub use page::fetch_page;
+pub use search::{DEFAULT_RESULTS, TAVILY_URL, WebSearch, web_search};
+pub use think::think;
+pub use weather::{OPEN_METEO_GEOCODING_URL, OPEN_METEO_URL, Weather, get_weather};
+
+/// The README's examples, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
