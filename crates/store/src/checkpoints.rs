@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(crate) use doc::ThreadDoc;
 pub(crate) use standing::{Touch, due_read, new_thread, status_of};
 pub(crate) use taken::{Taken, refused};
-pub(crate) use write::values;
+pub(crate) use write::{values, values_find};
 
 impl<D: Database> Checkpoints for Durable<D> {
     fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>> {

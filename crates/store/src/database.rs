@@ -5,7 +5,8 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 
 /// Work inside a transaction. It may be done again, when a connection is lost before it is known whether
-/// the transaction was committed; what it did before is undone then. It waits for nothing but `Tx::all`.
+/// the transaction was committed; what it did before is undone then. It waits for nothing but `Tx::all` and
+/// `Tx::later`.
 pub(crate) type Work<T> =
     Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Fault>> + Send + Sync>;
 

@@ -131,14 +131,17 @@ async fn refused(tx: &mut dyn Tx, codec: &Codec, guards: &[Guard]) -> Result<Opt
             [run.clone().into(), LOCK.into()],
         )
     };
-    tx.all(runs.into_iter().map(lock).collect()).await?;
     let find = |(run, key): &(String, &str)| {
         Statement::new(
             "SELECT key, seq, value, value_packed, sum FROM gateway_call WHERE run = $1 AND key = $2",
             [run.clone().into(), (*key).to_owned().into()],
         )
     };
-    let mut found = tx.all(places.iter().map(find).collect()).await?.into_iter();
+    let locks = runs.len();
+    let look = runs.into_iter().map(lock).chain(places.iter().map(find));
+    // Answered in this order: what is found is what there is once the locks are had.
+    let answers = tx.all(look.collect()).await?;
+    let mut found = answers.into_iter().skip(locks);
     for (guard, (run, _)) in guards.iter().zip(&places) {
         let row = next(&mut found)?.first();
         let record = row.map(|row| read(codec, run, row)).transpose();
@@ -196,7 +199,7 @@ async fn commit(
         statements.push(put(codec, call)?);
     }
     statements.extend(change.add.iter().map(raise));
-    tx.all(statements).await?;
+    tx.later(statements).await?;
     Ok(Ok(()))
 }
 

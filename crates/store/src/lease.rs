@@ -7,7 +7,7 @@
 mod beat;
 
 use crate::{
-    checkpoints::{Taken, Touch, new_thread, refused, values},
+    checkpoints::{Taken, Touch, new_thread, refused, values, values_find},
     codec::Codec,
     database::{Database, Fault},
     durable::Durable,
@@ -146,8 +146,7 @@ impl<D: Database> Drop for Release<D> {
                          WHERE name = $1 AND epoch = $2",
                         [(&*thread).into(), epoch.into()],
                     );
-                    one(tx, free).await?;
-                    Ok(())
+                    Ok(tx.later(vec![free]).await?)
                 })
             }),
         );
@@ -347,7 +346,7 @@ async fn ask(tx: &mut dyn Tx, codec: &Codec, wanted: &Wanted) -> Result<Asked, F
         ],
     )];
     statements.extend(begun);
-    tx.all(statements).await?;
+    tx.later(statements).await?;
     Ok(Asked::Got(epoch))
 }
 
@@ -365,7 +364,8 @@ async fn give_back(
         grows,
         standing: end.standing.as_ref(),
     };
-    let look = vec![touch.statement(codec), runs::find(end.run)];
+    let mut look = vec![touch.statement(codec), runs::find(end.run)];
+    look.extend(values_find(thread, end.standing.as_ref()));
     let mut answers = tx.all(look).await?.into_iter();
     let Some(taken) = Taken::read(thread, next(&mut answers)?, grows)? else {
         let refused = refused(tx, thread, end.epoch).await?;
@@ -375,6 +375,7 @@ async fn give_back(
     };
     let ended = runs::end(codec, next(&mut answers)?.first(), end, now_ms)?;
     let place = (taken.thread, thread);
+    let doc = answers.next().and_then(Answer::first);
     let (logged, _) = events::append(codec, place, taken.seq, &end.events, |_| None)?;
     let mut statements = vec![Statement::new(
         "UPDATE thread SET holder = NULL, owner = NULL, expires_ms = 0 WHERE id = $1 AND epoch = $2",
@@ -382,6 +383,6 @@ async fn give_back(
     )];
     statements.extend(ended);
     statements.extend(logged);
-    tx.all(statements).await?;
-    values(tx, codec, place, end.standing.as_ref()).await
+    statements.extend(values(codec, place, doc, end.standing.as_ref())?);
+    Ok(tx.later(statements).await?)
 }

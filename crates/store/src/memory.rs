@@ -231,8 +231,7 @@ async fn put(
             sum.into(),
         ],
     );
-    tx.all(vec![sweep, insert]).await?;
-    Ok(())
+    Ok(tx.later(vec![sweep, insert]).await?)
 }
 
 impl<D: Database> Memory for Durable<D> {

@@ -44,6 +44,16 @@ pub(crate) trait Tx: Send {
         &'t mut self,
         statements: Vec<Statement<'t>>,
     ) -> BoxFuture<'t, Result<Vec<Answer>, SqlError>>;
+
+    /// Hands over statements whose answers nobody needs. They are done before whatever follows, and before the
+    /// transaction ends. A database that is reached over a network sends them with what follows: should one
+    /// fail then, so does the whole work, which need not hear of it.
+    fn later<'t>(
+        &'t mut self,
+        statements: Vec<Statement<'t>>,
+    ) -> BoxFuture<'t, Result<(), SqlError>> {
+        Box::pin(async move { self.all(statements).await.map(drop) })
+    }
 }
 
 /// Why a database did not answer.
@@ -72,6 +82,25 @@ impl<'a> Statement<'a> {
         Statement {
             sql,
             values: values.into(),
+        }
+    }
+
+    /// The same with values of its own. Long documents are packed, and so their own already.
+    pub(crate) fn owned(self) -> Statement<'static> {
+        Statement {
+            sql: self.sql,
+            values: self.values.into_iter().map(Cell::owned).collect(),
+        }
+    }
+}
+
+impl Cell<'_> {
+    fn owned(self) -> Cell<'static> {
+        match self {
+            Cell::Null => Cell::Null,
+            Cell::Int(n) => Cell::Int(n),
+            Cell::Text(text) => Cell::Text(Cow::Owned(text.into_owned())),
+            Cell::Bytes(bytes) => Cell::Bytes(Cow::Owned(bytes.into_owned())),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Saving a superstep, and notes on one.
 //!
-//! Two calls of a transaction each: the first takes the thread's row, compares and reads what the rest
-//! depends on; the second writes.
+//! Two steps of a transaction each: the first takes the thread's row, compares and reads what the rest
+//! depends on; the second writes, and nobody waits for it before the transaction's end.
 
 use super::{
     doc::ThreadDoc,
@@ -16,7 +16,7 @@ use crate::{
     database::Fault,
     error::damaged,
     events::{self, PieceAt},
-    sql::{Row, Statement, Tx, next, one},
+    sql::{Answer, Row, Statement, Tx, next, one},
 };
 use paraph_graph::{CheckpointId, Entry, Error, Note, Notes, PatchKind, Put, Scope, Standing};
 use std::{
@@ -50,6 +50,8 @@ struct Guarded {
     taken: Taken,
     scope: i64,
     parent: Option<(CheckpointRow, Option<Named>)>,
+    /// What [`values_find`] found.
+    doc: Option<Row>,
 }
 
 /// So many numbers a put may need: an edit may write down the whole value before it.
@@ -87,6 +89,7 @@ async fn guard(
     if let Some(parent) = put.parent {
         statements.extend([find(scope, Some(parent)), find_base(scope, parent)]);
     }
+    statements.extend(values_find(&scope.thread, put.standing.as_ref()));
     let mut answers = tx.all(statements).await?.into_iter();
     let taken = Taken::read(&scope.thread, next(&mut answers)?, grows)?;
     let scope_row = next(&mut answers)?.first();
@@ -102,11 +105,13 @@ async fn guard(
             Some((row, base))
         }
     };
+    let doc = answers.next().and_then(Answer::first);
     let scope = id_of(scope, &scope_row)?;
     Ok(Some(Guarded {
         taken,
         scope,
         parent,
+        doc,
     }))
 }
 
@@ -196,6 +201,7 @@ async fn write(
         taken,
         scope: scope_row,
         parent,
+        doc,
     } = guarded;
     let named = parent
         .as_ref()
@@ -227,25 +233,35 @@ async fn write(
     let notes = latest(&put.notes).zip(pieces.counter + 1..);
     statements.extend(notes.map(|note| note_insert(codec, scope, scope_row, put.id, note)));
     statements.extend(logged);
-    tx.all(statements).await?;
-    values(tx, codec, thread, put.standing.as_ref()).await
+    statements.extend(values(codec, thread, doc, put.standing.as_ref())?);
+    Ok(tx.later(statements).await?)
 }
 
-/// What a thread's row repeats of the state.
-pub(crate) async fn values(
-    tx: &mut dyn Tx,
-    codec: &Codec,
-    thread: (i64, &str),
+/// What [`values`] depends on, to be asked once the thread's row is taken; nothing where it writes nothing.
+pub(crate) fn values_find<'a>(
+    thread: &'a str,
     standing: Option<&Standing>,
-) -> Result<(), Fault> {
+) -> Option<Statement<'a>> {
+    let values = standing.and_then(|standing| standing.values.as_ref());
+    values.map(|_| ThreadDoc::find(thread))
+}
+
+/// Writes what is said of a thread beside its row: the state in which it came to rest.
+///
+/// # Errors
+/// If the row that was found is damaged.
+pub(crate) fn values(
+    codec: &Codec,
+    (row, thread): (i64, &str),
+    mut found: Option<Row>,
+    standing: Option<&Standing>,
+) -> Result<Option<Statement<'static>>, Error> {
     let Some(values) = standing.and_then(|standing| standing.values.as_ref()) else {
-        return Ok(());
+        return Ok(None);
     };
-    let mut found = one(tx, ThreadDoc::find(thread.1)).await?.first();
-    let mut doc = ThreadDoc::read(codec, thread.1, found.as_mut(), 0)?;
+    let mut doc = ThreadDoc::read(codec, thread, found.as_mut(), 0)?;
     doc.state = Some(values.clone());
-    one(tx, doc.save(codec, thread.1, thread.0)).await?;
-    Ok(())
+    Ok(Some(doc.save(codec, thread, row)))
 }
 
 /// Which pieces come of the deltas, in which order.
@@ -354,6 +370,5 @@ pub(crate) async fn note(
         .map(|note| note_insert(codec, scope, scope_row, notes.at, note))
         .collect();
     statements.extend(logged);
-    tx.all(statements).await?;
-    Ok(())
+    Ok(tx.later(statements).await?)
 }

@@ -138,8 +138,19 @@ enum Missed {
     Again(SqlError),
     /// Nothing of it happened, and nothing will.
     Never(SqlError),
+    /// Nothing of it happened; one work failed for good, and it is not clear which.
+    Apart,
     /// The connection was lost while the COMMIT was under way.
     Unknown(SqlError),
+}
+
+/// How so many works ended together of which nothing happened.
+fn missed(why: SqlError, works: usize) -> Missed {
+    match why {
+        SqlError::Transient(_) => Missed::Again(why),
+        SqlError::Lasting(_) if works > 1 => Missed::Apart,
+        SqlError::Lasting(_) => Missed::Never(why),
+    }
 }
 
 impl Lane {
@@ -159,15 +170,19 @@ impl Lane {
     /// Commits all of them, be it one by one, or tells why not.
     async fn see_through(&mut self, mut batch: Vec<Box<dyn Job>>) {
         let mut patience = Patience::new(self.shared.patience());
+        let mut apart = false;
         while !batch.is_empty() {
             // After a failure one at a time, so that a work which never succeeds takes no other with it.
-            let width = if patience.is_fresh() { batch.len() } else { 1 };
+            let width = match apart || !patience.is_fresh() {
+                true => 1,
+                false => batch.len(),
+            };
             let rest = batch.split_off(width);
             let mut ended = self.commit(&mut batch).await;
             if let Err(Missed::Unknown(why)) = ended {
                 ended = match self.happened(&why).await {
                     Ok(true) => Ok(()),
-                    Ok(false) => Err(Missed::Again(why)),
+                    Ok(false) => Err(missed(why, width)),
                     Err(unknown) => Err(Missed::Never(unknown)),
                 };
             }
@@ -184,6 +199,7 @@ impl Lane {
                         job.tell(Some(why.clone()));
                     }
                 }
+                Err(Missed::Apart) => apart = true,
                 Err(Missed::Never(why)) => {
                     batch.drain(..).for_each(|job| job.tell(Some(why.clone())))
                 }
@@ -217,38 +233,48 @@ impl Lane {
         batch: &mut [Box<dyn Job>],
     ) -> Result<(), Missed> {
         let mut session = Session::new(client);
+        let works = batch.len();
         self.begin(&mut session, batch);
-        let several = batch.len() > 1;
         let mut any = false;
         for job in batch {
-            if several {
+            if works > 1 {
                 session.command("SAVEPOINT work");
             }
             match job.run(&mut session).await {
-                Ran::Well => any = true,
                 Ran::Again(why) => return Err(Missed::Again(why)),
-                Ran::Undo if several => session.command("ROLLBACK TO SAVEPOINT work"),
-                Ran::Undo => {}
+                // What the work before had handed over may have failed only now.
+                _ if works > 1 && session.is_torn() => {
+                    session.leave("ROLLBACK").await;
+                    return Err(Missed::Apart);
+                }
+                Ran::Well => any = true,
+                Ran::Undo => {
+                    session.forget_later();
+                    if works > 1 {
+                        session.command("ROLLBACK TO SAVEPOINT work");
+                    }
+                }
             }
-            if several {
+            if works > 1 {
                 session.command("RELEASE SAVEPOINT work");
             }
         }
-        match (any, session.begun()) {
-            (true, true) => session
-                .end("COMMIT")
-                .await
-                .map_err(|e| match sql_error(&e) {
-                    why if is_lost(&e) => Missed::Unknown(why),
-                    why @ SqlError::Transient(_) => Missed::Again(why),
-                    why @ SqlError::Lasting(_) => Missed::Never(why),
-                }),
-            (false, true) => {
+        if !any || session.is_idle() {
+            if session.begun() {
                 session.leave("ROLLBACK").await;
-                Ok(())
             }
-            (_, false) => Ok(()),
+            return Ok(());
         }
+        let Err(e) = session.end("COMMIT").await else {
+            return Ok(());
+        };
+        let why = sql_error(&e);
+        // Only when the server says so is it certain that it has not committed.
+        if is_lost(&e) || e.code().is_none() {
+            return Err(Missed::Unknown(why));
+        }
+        session.leave("ROLLBACK").await;
+        Err(missed(why, works))
     }
 
     /// What goes with a transaction's first statements: the locks, in an order that all keep to, and the mark.

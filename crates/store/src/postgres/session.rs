@@ -2,7 +2,8 @@
 //! one another.
 //!
 //! Made by `lane.rs` for writes and by `reads.rs` for reads. What begins a transaction travels with its first
-//! statements, so that it costs no time of its own.
+//! statements, and what nobody waits for with the next ones or with the end, so that neither costs time of
+//! its own.
 
 use super::{
     cell::{Bound, Found},
@@ -14,7 +15,7 @@ use futures::{
     future::{BoxFuture, poll_fn},
 };
 use std::{pin::pin, task::Poll};
-use tokio_postgres::types::Type;
+use tokio_postgres::{error::SqlState, types::Type};
 
 /// How many statements are under way at a time.
 const WIDEST: usize = 256;
@@ -26,6 +27,8 @@ pub(super) struct Session<'c> {
     before: Vec<Before>,
     /// Whether anything was sent.
     begun: bool,
+    /// Whether something failed that goes before statements.
+    torn: bool,
 }
 
 /// What goes before statements.
@@ -34,6 +37,8 @@ enum Before {
     Command(&'static str),
     /// A statement of this database alone.
     Own(Statement<'static>),
+    /// A statement of a work that does not wait for it.
+    Later(Statement<'static>),
 }
 
 impl<'c> Session<'c> {
@@ -42,6 +47,7 @@ impl<'c> Session<'c> {
             client,
             before: Vec::new(),
             begun: false,
+            torn: false,
         }
     }
 
@@ -60,14 +66,32 @@ impl<'c> Session<'c> {
         self.begun
     }
 
-    /// Sends the last command, and waits for its answer.
-    pub(super) async fn end(mut self, command: &'static str) -> Result<(), tokio_postgres::Error> {
+    /// Whether nothing was sent, and no work waits for anything to be.
+    pub(super) fn is_idle(&self) -> bool {
+        let waits = |before: &Before| matches!(before, Before::Later(_));
+        !self.begun && !self.before.iter().any(waits)
+    }
+
+    /// Whether something failed that another work may have handed over, so that it is not this one's fault.
+    pub(super) fn is_torn(&self) -> bool {
+        self.torn
+    }
+
+    /// Drops what the newest work handed over and is not sent yet.
+    pub(super) fn forget_later(&mut self) {
+        while let Some(Before::Later(_)) = self.before.last() {
+            self.before.pop();
+        }
+    }
+
+    /// Sends all that is left and the last command, and waits for the answers.
+    pub(super) async fn end(&mut self, command: &'static str) -> Result<(), tokio_postgres::Error> {
         self.command(command);
         self.send(Vec::new()).await.map(|_| ())
     }
 
     /// Sends the last command and does not wait: the connection takes commands in their order.
-    pub(super) async fn leave(self, command: &'static str) {
+    pub(super) async fn leave(&self, command: &'static str) {
         let mut last = pin!(self.client.batch_execute(command));
         poll_fn(|cx| {
             let _ = last.as_mut().poll(cx);
@@ -91,34 +115,41 @@ impl<'c> Session<'c> {
             // The work before may have failed, and the server takes nothing until that is rolled back. And
             // what parts the works must be sent whatever comes of these: without it the next ones would
             // stand alone, or take back what is not theirs.
-            Err(_) => {
-                one_by_one(client, std::mem::take(&mut before)).await?;
+            Err(why) => {
+                let sent = one_by_one(client, std::mem::take(&mut before)).await;
+                self.torn |= sent.is_err();
+                // If it was this failure that the transaction came to grief by, it is the one to tell.
+                sent.map_err(|e| if is_aborted(&e) { why } else { e })?;
                 prepare(client, statements.iter().collect()).await?
             }
         };
         let mut prepared = prepared.into_iter();
         let mut under_way: Vec<BoxFuture<'_, Result<Answer, tokio_postgres::Error>>> = Vec::new();
         for before in &before {
-            match before {
-                Before::Command(command) => under_way.push(Box::pin(async move {
-                    client.batch_execute(command).await?;
-                    Ok(Answer::default())
-                })),
-                Before::Own(own) => {
-                    let prepared = prepared.next();
-                    under_way.extend(
-                        prepared.map(|p| -> BoxFuture<'_, _> { Box::pin(ask(client, p, own)) }),
-                    );
-                }
-            }
+            let prepared = before.statement().and_then(|_| prepared.next());
+            under_way.push(Box::pin(before.go(client, prepared)));
         }
         for (prepared, statement) in prepared.zip(&statements) {
             under_way.push(Box::pin(ask(client, prepared, statement)));
         }
-        let mut answers = in_order(under_way).await?;
+        let mut answers = in_order(under_way).await.map_err(|(at, e)| {
+            self.torn |= at < before.len();
+            e
+        })?;
         answers.drain(..before.len().min(answers.len()));
         Ok(answers)
     }
+
+    /// Sends what waits to go before statements.
+    async fn flush(&mut self) -> Result<(), SqlError> {
+        let sent = self.send(Vec::new()).await;
+        sent.map(drop).map_err(|e| sql_error(&e))
+    }
+}
+
+/// Whether the server only says that something before has failed.
+fn is_aborted(e: &tokio_postgres::Error) -> bool {
+    e.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
 }
 
 /// Sends what comes before, each when the last was answered.
@@ -127,14 +158,9 @@ async fn one_by_one(
     before: Vec<Before>,
 ) -> Result<(), tokio_postgres::Error> {
     for before in before {
-        match before {
-            Before::Command(command) => client.batch_execute(command).await?,
-            Before::Own(own) => {
-                for prepared in prepare(client, vec![&own]).await? {
-                    ask(client, prepared, &own).await?;
-                }
-            }
-        }
+        let statement = before.statement().into_iter().collect();
+        let prepared = prepare(client, statement).await?.pop();
+        before.go(client, prepared).await?;
     }
     Ok(())
 }
@@ -143,8 +169,27 @@ impl Before {
     fn statement(&self) -> Option<&Statement<'static>> {
         match self {
             Before::Command(_) => None,
-            Before::Own(statement) => Some(statement),
+            Before::Own(statement) | Before::Later(statement) => Some(statement),
         }
+    }
+
+    /// Does it. `prepared` is its statement, if it is one.
+    async fn go(
+        &self,
+        client: &deadpool_postgres::Client,
+        prepared: Option<tokio_postgres::Statement>,
+    ) -> Result<Answer, tokio_postgres::Error> {
+        match (self, prepared) {
+            (Before::Command(command), _) => client.batch_execute(command).await?,
+            (Before::Own(statement) | Before::Later(statement), Some(prepared)) => {
+                // What the rows say is not read: nothing of ours may fail once the end is under way.
+                let values = statement.values.iter().map(Bound);
+                client.execute_raw(&prepared, values).await?;
+            }
+            // Each statement was prepared.
+            (_, None) => {}
+        }
+        Ok(Answer::default())
     }
 }
 
@@ -161,6 +206,21 @@ impl Tx for Session<'_> {
                 answers.extend(self.send(some).await.map_err(|e| sql_error(&e))?);
             }
             Ok(answers)
+        })
+    }
+
+    fn later<'t>(
+        &'t mut self,
+        statements: Vec<Statement<'t>>,
+    ) -> BoxFuture<'t, Result<(), SqlError>> {
+        Box::pin(async move {
+            for statement in statements {
+                if self.before.len() >= WIDEST {
+                    self.flush().await?;
+                }
+                self.before.push(Before::Later(statement.owned()));
+            }
+            Ok(())
         })
     }
 }
@@ -189,7 +249,7 @@ async fn prepare(
             Box::pin(client.prepare_typed_cached(sql, types))
         })
         .collect();
-    let prepared = in_order(prepared).await?;
+    let prepared = in_order(prepared).await.map_err(|(_, e)| e)?;
     Ok(which
         .into_iter()
         .filter_map(|at| prepared.get(at).cloned())
@@ -219,23 +279,30 @@ async fn ask(
     Ok(Answer { rows, written })
 }
 
-/// Begins all of them in their order, then waits for each in turn. The first failure ends it; later ones only
-/// follow from it.
-async fn in_order<T, E>(mut futures: Vec<BoxFuture<'_, Result<T, E>>>) -> Result<Vec<T>, E> {
+/// Begins all of them in their order, then waits for each in turn. The first failure ends it, and its place is
+/// told; later ones only follow from it.
+async fn in_order<T, E>(
+    mut futures: Vec<BoxFuture<'_, Result<T, E>>>,
+) -> Result<Vec<T>, (usize, E)> {
     let mut early = Vec::with_capacity(futures.len());
     poll_fn(|cx| {
         for future in &mut futures {
             early.push(future.as_mut().poll(cx));
+            // What cannot even be sent: a COMMIT after it would keep half of the work.
+            if let Some(Poll::Ready(Err(_))) = early.last() {
+                break;
+            }
         }
         Poll::Ready(())
     })
     .await;
     let mut done = Vec::with_capacity(futures.len());
-    for (future, early) in futures.into_iter().zip(early) {
-        done.push(match early {
-            Poll::Ready(ready) => ready?,
-            Poll::Pending => future.await?,
-        });
+    for (at, (future, early)) in futures.into_iter().zip(early).enumerate() {
+        let ended = match early {
+            Poll::Ready(ready) => ready,
+            Poll::Pending => future.await,
+        };
+        done.push(ended.map_err(|e| (at, e))?);
     }
     Ok(done)
 }
