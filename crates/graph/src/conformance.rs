@@ -203,6 +203,7 @@ rules! {
     whole_threads: "a copied, pruned, undone or deleted thread is run on",
     stateless: "each call of a subgraph has its own place, in which it can be read, written to and answered",
     persistent: "a persistent subgraph remembers its calls, and goes back in time with its parent",
+    persistent_kept: "where a persistent subgraph stands stays when the run that brought it there is deleted",
     one_driver: "one run drives a thread, and the others are told who",
     cancelled_from_afar: "a wish that is written down ends a run, which says when",
     left_behind: "a run that was over and had not said so is finished without running anything again",

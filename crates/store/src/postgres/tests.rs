@@ -9,6 +9,11 @@
 #[path = "../../tests/cluster/mod.rs"]
 mod cluster;
 
+#[path = "tests/batches.rs"]
+mod batches;
+#[path = "tests/patience.rs"]
+mod patience;
+
 use super::*;
 use crate::sql::{Statement, one};
 use cluster::{Cluster, Stop};

@@ -8,7 +8,7 @@ use super::{
     ALL, Play,
     graphs::{Case, inner, log},
 };
-use crate::{Error, Graph, State as _};
+use crate::{Durability, Error, Graph, RunId, RunQuery, Source, State as _};
 use serde_json::json;
 
 fn outer(persistent: bool) -> Result<Graph<Case>, Error> {
@@ -108,6 +108,53 @@ pub(in crate::conformance) async fn persistent(p: Play) -> Checked {
             state.log.last().map(String::as_str),
             Some(expected),
         )?;
+    }
+    Ok(())
+}
+
+pub(in crate::conformance) async fn persistent_kept(p: Play) -> Checked {
+    let graph = outer(true).map_err(text)?;
+    // With the third durability nothing is saved between the ends of two runs.
+    for durability in [Durability::Sync, Durability::Async] {
+        let thread = p.thread(&graph, format!("{durability:?}"));
+        let asks = async |turn: u32| {
+            let run = thread.run(Case::update().turn(turn)).durability(durability);
+            let paused = run.await.map_err(text)?;
+            let question = paused
+                .interrupts()
+                .first()
+                .ok_or("it does not ask")?
+                .clone();
+            let answer = thread.answer(&question.id, turn.to_string());
+            answer.durability(durability).await.map_err(text)
+        };
+        asks(0).await?;
+        let of_thread = RunQuery {
+            thread: Some(thread.name().to_owned()),
+            ..RunQuery::default()
+        };
+        let runs = p.threads.runs(&of_thread).await.map_err(text)?;
+        let runs: Vec<RunId> = runs.into_iter().map(|run| run.id).collect();
+        asks(1).await?;
+        p.threads.delete_runs(&runs).await.map_err(text)?;
+        let left = thread.history().await.map_err(text)?;
+        let gone = left.iter().any(|e| runs.contains(&e.metadata.run));
+        same("whether something is left of the first turn", gone, false)?;
+        // The second turn is begun once more, from before it called the subgraph.
+        let begin = left.iter().find(|e| e.metadata.source == Source::Input);
+        let begin = begin.ok_or("the second turn has no beginning")?;
+        thread.fork(begin.id).await.map_err(text)?;
+        let paused = thread.resume().durability(durability).await.map_err(text)?;
+        let question = paused
+            .interrupts()
+            .first()
+            .ok_or("it does not ask")?
+            .clone();
+        let answer = thread.answer(&question.id, "again").durability(durability);
+        let state = answer.await.map_err(text)?.done().map_err(text)?;
+        let expected = "turn 0,one 1,two 2 0,turn 1,one 4,two 5 again";
+        let last = state.log.last().map(String::as_str);
+        same("what the subgraph remembers", last, Some(expected))?;
     }
     Ok(())
 }
