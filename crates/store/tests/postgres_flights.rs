@@ -16,7 +16,7 @@ use paraph_graph::{
     Checkpoints, LogEntry, Memory, NoteKind, PatchKind, RunEnd, RunId, RunStatus, Standing,
 };
 use paraph_store::{Options, Postgres};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     pin::pin,
     sync::{
@@ -85,18 +85,6 @@ async fn between(
     }
 }
 
-/// The fewest flights that something took of several times: a client that was held up in the middle of one looks
-/// as if it had begun another, and never the other way round.
-async fn fewest(flights: &AtomicU32, mut what: impl FnMut() -> BoxFuture<'static, ()>) -> u32 {
-    let mut fewest = u32::MAX;
-    for _ in 0..6 {
-        let before = flights.load(Ordering::Relaxed);
-        what().await;
-        fewest = fewest.min(flights.load(Ordering::Relaxed) - before);
-    }
-    fewest
-}
-
 fn event(run: RunId) -> LogEntry {
     LogEntry {
         run,
@@ -107,104 +95,144 @@ fn event(run: RunId) -> LogEntry {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_put_waits_for_the_server_twice_and_what_depends_on_nothing_once() {
-    let Some(cluster) = Cluster::start() else {
-        return;
-    };
-    let flights = Arc::new(AtomicU32::new(0));
-    let port = counting_proxy(cluster.port(), flights.clone()).await;
-    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
-    let one = Options {
-        connections: 1,
-        ..Options::default()
-    };
-    let store = Arc::new(Postgres::connect(&url, one).await.unwrap());
-    let mut counted = Vec::new();
+/// A store behind a proxy, over one connection.
+struct Behind {
+    store: Arc<Postgres>,
+    flights: Arc<AtomicU32>,
+}
 
-    let deltas = || [("log", PatchKind::Append, json!(["x"]))];
-    let mut line = Line::on("t");
-    for (what, standing) in [("put", None), ("put at rest", Some(json!({"log": 1})))] {
-        let fewest = fewest(&flights, || {
-            let mut put = line.put(&deltas());
+impl Behind {
+    async fn open(cluster: &Cluster) -> Behind {
+        let flights = Arc::new(AtomicU32::new(0));
+        let port = counting_proxy(cluster.port(), flights.clone()).await;
+        let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
+        let one = Options {
+            connections: 1,
+            ..Options::default()
+        };
+        Behind {
+            store: Arc::new(Postgres::connect(&url, one).await.unwrap()),
+            flights,
+        }
+    }
+
+    /// The fewest flights that something took of several times: a client that was held up in the middle of one
+    /// looks as if it had begun another, and never the other way round.
+    async fn fewest(&self, mut what: impl FnMut(Arc<Postgres>) -> BoxFuture<'static, ()>) -> u32 {
+        let mut fewest = u32::MAX;
+        for _ in 0..6 {
+            let before = self.flights.load(Ordering::Relaxed);
+            what(self.store.clone()).await;
+            fewest = fewest.min(self.flights.load(Ordering::Relaxed) - before);
+        }
+        fewest
+    }
+
+    async fn put(&self, line: &mut Line, values: Option<Value>) -> u32 {
+        self.fewest(|store| {
+            let mut put = line.put(&[("log", PatchKind::Append, json!(["x"]))]);
             line.head = Some(put.id);
             put.notes = vec![note(1, NoteKind::Memo, "k", "1")];
             put.events = vec![event(line.run), event(line.run)];
-            put.standing = standing.clone().map(|values| Standing {
-                values: Some(values),
-                ..Standing::IDLE
-            });
-            let (store, scope) = (store.clone(), line.scope.clone());
+            put.standing = values.is_some().then(|| at_rest(values.clone()));
+            let scope = line.scope.clone();
             Box::pin(async move { Checkpoints::put(&*store, &scope, put).await.unwrap() })
-        });
-        counted.push((what, fewest.await));
-    }
-
-    let few = fewest(&flights, || {
-        let mut notes = line.notes(vec![note(2, NoteKind::Memo, "k", "1")]);
-        notes.events = vec![event(line.run)];
-        let (store, scope) = (store.clone(), line.scope.clone());
-        Box::pin(async move { store.note(&scope, notes).await.unwrap() })
-    });
-    counted.push(("note", few.await));
-
-    let mut least = u32::MAX;
-    for _ in 0..6 {
-        let run = RunId::fresh();
-        let held = lease(&*store, "t", &start(run)).await;
-        let end = RunEnd {
-            run,
-            epoch: held.epoch,
-            status: RunStatus::Success,
-            error: None,
-            standing: Some(Standing {
-                values: Some(json!({"log": 2})),
-                ..Standing::IDLE
-            }),
-            events: vec![event(run)],
-        };
-        let before = flights.load(Ordering::Relaxed);
-        store.finish("t", end).await.unwrap();
-        least = least.min(flights.load(Ordering::Relaxed) - before);
-    }
-    counted.push(("finish", least));
-
-    let few = fewest(&flights, || {
-        let store = store.clone();
-        Box::pin(async move {
-            let namespace = ["users".to_owned()];
-            let put = Memory::put(&*store, &namespace, "k", json!(1), None);
-            put.await.unwrap();
         })
-    });
-    counted.push(("memory", few.await));
+        .await
+    }
 
-    let mut n = 0;
-    let few = fewest(&flights, || {
-        n += 1;
+    async fn note(&self, line: &Line) -> u32 {
+        self.fewest(|store| {
+            let mut notes = line.notes(vec![note(2, NoteKind::Memo, "k", "1")]);
+            notes.events = vec![event(line.run)];
+            let scope = line.scope.clone();
+            Box::pin(async move { store.note(&scope, notes).await.unwrap() })
+        })
+        .await
+    }
+
+    async fn finish(&self) -> u32 {
+        let mut fewest = u32::MAX;
+        for _ in 0..6 {
+            let run = RunId::fresh();
+            let held = lease(&*self.store, "t", &start(run)).await;
+            let end = RunEnd {
+                run,
+                epoch: held.epoch,
+                status: RunStatus::Success,
+                error: None,
+                standing: Some(at_rest(Some(json!({"log": 2})))),
+                events: vec![event(run)],
+            };
+            let before = self.flights.load(Ordering::Relaxed);
+            self.store.finish("t", end).await.unwrap();
+            fewest = fewest.min(self.flights.load(Ordering::Relaxed) - before);
+        }
+        fewest
+    }
+
+    async fn memory(&self) -> u32 {
+        self.fewest(|store| {
+            Box::pin(async move {
+                let namespace = ["users".to_owned()];
+                let put = Memory::put(&*store, &namespace, "k", json!(1), None);
+                put.await.unwrap();
+            })
+        })
+        .await
+    }
+
+    async fn gateway(&self) -> u32 {
         let run = Arc::new(RunRef {
             tenant: "t".to_owned(),
             agent: "a".to_owned(),
             thread: "t".to_owned(),
             run: "r".to_owned(),
         });
-        let change = Change {
-            guards: vec![Guard::Fresh {
-                run: run.clone(),
-                key: format!("{n}"),
-            }],
-            calls: Vec::new(),
-            add: vec![Add {
-                run,
-                counter: "calls".to_owned(),
-                by: 1,
-            }],
-        };
-        let store = store.clone();
-        Box::pin(async move { store.commit(change).await.unwrap() })
-    });
-    counted.push(("gateway", few.await));
+        self.fewest(|store| {
+            let change = Change {
+                guards: vec![Guard::Fresh {
+                    run: run.clone(),
+                    key: "k".to_owned(),
+                }],
+                calls: Vec::new(),
+                add: vec![Add {
+                    run: run.clone(),
+                    counter: "calls".to_owned(),
+                    by: 1,
+                }],
+            };
+            Box::pin(async move { store.commit(change).await.unwrap() })
+        })
+        .await
+    }
+}
 
+fn at_rest(values: Option<Value>) -> Standing {
+    Standing {
+        values,
+        ..Standing::IDLE
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_put_waits_for_the_server_twice_and_what_depends_on_nothing_once() {
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
+    let behind = Behind::open(&cluster).await;
+    let mut line = Line::on("t");
+    let counted = [
+        ("put", behind.put(&mut line, None).await),
+        (
+            "put at rest",
+            behind.put(&mut line, Some(json!({"log": 1}))).await,
+        ),
+        ("note", behind.note(&line).await),
+        ("finish", behind.finish().await),
+        ("memory", behind.memory().await),
+        ("gateway", behind.gateway().await),
+    ];
     let expected = [
         ("put", 2),
         ("put at rest", 2),
