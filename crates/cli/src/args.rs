@@ -112,7 +112,8 @@ pub(crate) struct RunArgs {
     pub(crate) agent: String,
     /// What to do; `-` reads it from standard input
     pub(crate) task: Option<String>,
-    /// The model: provider:name, `rehearsal` (rule-based, needs no key) or scripted:FILE
+    /// The model: provider:name, `rehearsal` (rule-based, needs no key), scripted:FILE, record:DIR,SPEC
+    /// (writes down what it says) or replay:DIR (says it again)
     #[arg(long, value_name = "SPEC")]
     pub(crate) model: Option<String>,
     #[command(flatten)]

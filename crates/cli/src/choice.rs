@@ -7,8 +7,8 @@ use crate::suggest::closest;
 use paraph_agents::{AgentInfo, Rehearsal};
 use paraph_gateway::{Limits, Price};
 use paraph_models::{
-    ChatModel, ModelSpec, ProviderSettings, Proxies, RetryPolicy, Settings, init_chat_model,
-    providers,
+    ChatModel, ModelSpec, ProviderSettings, Proxies, Recorder, RetryPolicy, Settings,
+    init_chat_model, providers,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,24 +31,23 @@ pub(crate) fn choose(config: &Config, agent: &AgentInfo) -> Result<Choice, Failu
     let (spec, note) = spec(config, agent)?;
     Ok(Choice {
         note,
-        ..chosen(config, agent, spec)?
+        ..chosen(config, agent, spec, false)?
     })
 }
 
-/// The model of this spec.
+/// The model of this spec, for a run that begins or for one that was `resumed`.
 pub(crate) fn chosen(
     config: &Config,
     agent: &AgentInfo,
     spec: ModelSpec,
+    resumed: bool,
 ) -> Result<Choice, Failure> {
-    let model: Arc<dyn ChatModel> = match &spec {
-        ModelSpec::Rehearsal => Arc::new(Rehearsal),
-        spec => {
-            let settings = model_settings(config, default_of(config, agent, spec)?)?;
-            made(spec, settings)?
-        }
+    let settings = Settings {
+        resumed,
+        ..model_settings(config, default_of(config, agent, &spec)?)?
     };
-    let price = match &spec {
+    let model = made(&spec, settings)?;
+    let price = match spoken_by(&spec) {
         ModelSpec::Rehearsal => Some(Price {
             input: 0,
             output: 0,
@@ -56,28 +55,57 @@ pub(crate) fn chosen(
         }),
         _ => config.price(model.name()),
     };
-    // Under its whole name, whatever the defaults are when it is made again.
-    let spec = match &spec {
-        ModelSpec::Provider { .. } => model.name().parse().unwrap_or(spec),
-        _ => spec,
-    };
     Ok(Choice {
+        spec: whole(spec, model.name()),
         model,
         price,
-        spec,
         note: None,
     })
 }
 
+/// The model that speaks, be it recorded or not.
+pub(crate) fn spoken_by(spec: &ModelSpec) -> &ModelSpec {
+    match spec {
+        ModelSpec::Record { spec, .. } => spoken_by(spec),
+        spec => spec,
+    }
+}
+
+/// A spec with the model under its whole name, whatever the defaults are when it is made again.
+fn whole(spec: ModelSpec, name: &str) -> ModelSpec {
+    match spec {
+        ModelSpec::Provider { .. } => name.parse().unwrap_or(spec),
+        ModelSpec::Record { dir, spec } => ModelSpec::Record {
+            dir,
+            spec: Box::new(whole(*spec, name)),
+        },
+        spec => spec,
+    }
+}
+
 /// The model of a spec.
 pub(crate) fn made(spec: &ModelSpec, settings: Settings) -> Result<Arc<dyn ChatModel>, Failure> {
-    let ModelSpec::Scripted(path) = spec else {
-        return init_chat_model(spec, &settings).map_err(unusable);
-    };
-    let script = spec.clone();
-    patiently(path, move || init_chat_model(&script, &settings))
-        .ok_or_else(|| Failure::Usage(format!("script {}: {}", path.display(), too_slow())))?
-        .map_err(unusable)
+    match spec {
+        ModelSpec::Rehearsal => Ok(Arc::new(Rehearsal)),
+        ModelSpec::Scripted(path) => {
+            let script = spec.clone();
+            patiently(path, move || init_chat_model(&script, &settings))
+                .ok_or_else(|| {
+                    Failure::Usage(format!("script {}: {}", path.display(), too_slow()))
+                })?
+                .map_err(unusable)
+        }
+        ModelSpec::Record { dir, spec } => {
+            let resumed = settings.resumed;
+            let model = made(spec, settings)?;
+            let recorder = match resumed {
+                true => Recorder::go_on(dir, model),
+                false => Recorder::begin(dir, model),
+            };
+            Ok(Arc::new(recorder.map_err(unusable)?))
+        }
+        spec => init_chat_model(spec, &settings).map_err(unusable),
+    }
 }
 
 fn unusable(error: paraph_models::Error) -> Failure {
@@ -157,7 +185,7 @@ fn default_of(
     agent: &AgentInfo,
     spec: &ModelSpec,
 ) -> Result<Option<String>, Failure> {
-    match spec {
+    match spoken_by(spec) {
         ModelSpec::Provider { provider, .. } => default_model(config, agent, provider),
         _ => Ok(None),
     }

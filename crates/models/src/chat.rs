@@ -69,31 +69,48 @@ pub trait ChatModel: Send + Sync {
         Box::pin(collect(self.stream(request), |_, _| {}))
     }
 
+    /// Whether whoever serves the model enforces [`ResponseFormat::JsonSchema`] by itself. Where it does not, or
+    /// nobody knows, structured output puts the schema into the instructions.
+    fn enforces_schemas(&self) -> bool {
+        false
+    }
+
     /// Tells the model that its run goes on, perhaps in another process, after so many attempts whose
     /// outcome was kept. Only a model that plays lines one after the other has a use for it.
     fn go_on_after(&self, _attempts: u64) {}
 }
 
-impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
+/// What a pointer to a model says is what the model says.
+macro_rules! forwarded {
+    ($($pointer:ty),*) => {$(
+        impl<M: ChatModel + ?Sized> ChatModel for $pointer {
+            fn name(&self) -> &str {
+                (**self).name()
+            }
 
-    fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
-        (**self).stream(request)
-    }
+            fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
+                (**self).stream(request)
+            }
 
-    fn complete<'a>(
-        &'a self,
-        request: &'a ChatRequest,
-    ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
-        (**self).complete(request)
-    }
+            fn complete<'a>(
+                &'a self,
+                request: &'a ChatRequest,
+            ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
+                (**self).complete(request)
+            }
 
-    fn go_on_after(&self, attempts: u64) {
-        (**self).go_on_after(attempts);
-    }
+            fn enforces_schemas(&self) -> bool {
+                (**self).enforces_schemas()
+            }
+
+            fn go_on_after(&self, attempts: u64) {
+                (**self).go_on_after(attempts);
+            }
+        }
+    )*};
 }
+
+forwarded!(&M, Arc<M>);
 
 /// Folds a stream into the answer. `seen` is told each chunk with the id of the message it belongs to, in order,
 /// for those who show an answer while it grows.

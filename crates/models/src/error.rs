@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::message::Usage;
 
 /// Wrong input or configuration: something a person or a client has to put right.
@@ -79,6 +81,17 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A recording cannot be read, or cannot be made.
+    #[error("recording {}: {problem}", path.display())]
+    Cassette {
+        /// The folder, or the file in it.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No tool mode has this name.
+    #[error("unknown tool mode `{0}` (there are: native, schema)")]
+    ToolMode(String),
     /// A model specification cannot be understood.
     #[error("model `{spec}`: {problem}")]
     Spec {
@@ -122,8 +135,9 @@ pub enum Error {
     },
 }
 
-/// Why a model gave no usable answer.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+/// Why a model gave no usable answer. Its JSON is that of a recorded failure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ModelError {
     /// The model did not answer within its own time limit.
@@ -190,11 +204,35 @@ pub enum ModelError {
         /// What is wrong with it.
         message: String,
     },
+    /// The answer is not of the form that was asked for, however often the model was told.
+    #[error("the model's answer is not of the form asked for, after {tries} tries: {problem}")]
+    Mismatch {
+        /// What is wrong with the last answer.
+        problem: String,
+        /// The last answer as the model wrote it.
+        raw: String,
+        /// How often the model was asked.
+        tries: u32,
+        /// What all the answers together cost, where the server said it.
+        usage: Option<Box<Usage>>,
+    },
     /// A scripted model has no line left.
     #[error("the script has no line for attempt {attempt}")]
     ScriptExhausted {
         /// The attempt that found no line, counted from 1.
         attempt: usize,
+    },
+    /// A replayed model has no answer to this request.
+    #[error("nothing is recorded for this request: {message}")]
+    NotRecorded {
+        /// What changed since the recording, or how many requests it has.
+        message: String,
+    },
+    /// What a recorded model said could not be written down.
+    #[error("the recording cannot be written: {message}")]
+    Recording {
+        /// Which file, and why.
+        message: String,
     },
 }
 
@@ -214,8 +252,9 @@ impl ModelError {
             Self::ContextOverflow { .. } => "llm_error:context_overflow",
             Self::Server { .. } => "llm_error:server",
             Self::Disconnected { .. } => "llm_error:connection",
-            Self::Decode { .. } => "llm_error:decode",
-            Self::ScriptExhausted { .. } => "llm_error:script_exhausted",
+            Self::Decode { .. } | Self::Mismatch { .. } => "llm_error:decode",
+            Self::ScriptExhausted { .. } | Self::NotRecorded { .. } => "llm_error:script_exhausted",
+            Self::Recording { .. } => "store_error",
         }
     }
 

@@ -13,10 +13,12 @@ use std::time::Duration;
 use reqwest::{Certificate, Client, NoProxy, Proxy, redirect};
 use secrecy::SecretString;
 
+use crate::cassette::{Recorder, Replay};
 use crate::chat::ChatModel;
 use crate::error::Error;
 use crate::openai::{OpenAi, endpoint};
 use crate::retry::{RetryPolicy, Retrying};
+use crate::schema_mode::{SchemaMode, ToolMode};
 use crate::scripted::ScriptedModel;
 
 /// Which model to use, as people write it.
@@ -217,6 +219,11 @@ pub struct Settings {
     pub ca_certificates: Option<String>,
     /// Attempts that the run of a scripted model has made before; see [`ScriptedModel::start_at`].
     pub attempts_made: usize,
+    /// Whether the run was begun before, perhaps by another process: its recording is gone on with then, where
+    /// one that begins takes an empty folder.
+    pub resumed: bool,
+    /// How the model calls tools.
+    pub tool_mode: ToolMode,
 }
 
 impl Default for Settings {
@@ -230,6 +237,8 @@ impl Default for Settings {
             proxies: Proxies::default(),
             ca_certificates: None,
             attempts_made: 0,
+            resumed: false,
+            tool_mode: ToolMode::default(),
         }
     }
 }
@@ -267,17 +276,23 @@ impl fmt::Debug for Proxies {
 /// Makes a model ready to use: bounded in time, retried in exactly one layer.
 ///
 /// # Errors
-/// [`Error::Rehearsal`] (agents bring that one), [`Error::Later`] for what this version has not, script errors,
-/// and settings that are missing or cannot be used.
+/// [`Error::Rehearsal`] (agents bring that one; record it with [`Recorder::begin`]), scripts and recordings that
+/// cannot be used, and settings that are missing or cannot be used.
 pub fn init_chat_model(spec: &ModelSpec, settings: &Settings) -> Result<Arc<dyn ChatModel>, Error> {
     match spec {
         ModelSpec::Rehearsal => Err(Error::Rehearsal),
         ModelSpec::Scripted(path) => {
             let model = ScriptedModel::open(path)?.start_at(settings.attempts_made);
-            Ok(Arc::new(Retrying::new(model, settings.retry)))
+            Ok(in_mode(Retrying::new(model, settings.retry), settings))
         }
-        ModelSpec::Record { .. } => Err(later("recording a model (`record:`)")),
-        ModelSpec::Replay(_) => Err(later("replaying a model (`replay:`)")),
+        ModelSpec::Record { dir, spec } => {
+            let model = init_chat_model(spec, settings)?;
+            Ok(Arc::new(match settings.resumed {
+                true => Recorder::go_on(dir, model)?,
+                false => Recorder::begin(dir, model)?,
+            }))
+        }
+        ModelSpec::Replay(dir) => Ok(Arc::new(Replay::open(dir)?)),
         ModelSpec::Provider { provider, model } => {
             let model = model.as_ref().or(settings.default_model.as_ref());
             let model = model.ok_or_else(|| Error::Spec {
@@ -285,14 +300,16 @@ pub fn init_chat_model(spec: &ModelSpec, settings: &Settings) -> Result<Arc<dyn 
                 problem: "no model is named and there is no default".to_owned(),
             })?;
             let model = openai(find_provider(provider)?, model, settings)?;
-            Ok(Arc::new(Retrying::new(model, settings.retry)))
+            Ok(in_mode(Retrying::new(model, settings.retry), settings))
         }
     }
 }
 
-fn later(what: &str) -> Error {
-    Error::Later {
-        what: what.to_owned(),
+/// The model with its way of calling tools.
+fn in_mode(model: impl ChatModel + 'static, settings: &Settings) -> Arc<dyn ChatModel> {
+    match settings.tool_mode {
+        ToolMode::Native => Arc::new(model),
+        ToolMode::Schema => Arc::new(SchemaMode::new(model)),
     }
 }
 

@@ -12,6 +12,9 @@
 //! - `chat`: the [`ChatModel`] trait, its request, reply and stream, and the [`Assembler`] between them.
 //! - `retry`: the one layer that waits and tries again ([`Retrying`]).
 //! - `scripted`: a model that reads its attempts from a file ([`ScriptedModel`]).
+//! - `cassette`: what a model said, written down ([`Recorder`]) and played again ([`Replay`]).
+//! - `structured`: answers as values of a type, from any model ([`StructuredOutput`]).
+//! - `schema_mode`: tool calls for models that have none of their own ([`SchemaMode`]).
 //! - `openai`: every server that speaks OpenAI's chat completions.
 //! - `init`: from a [`ModelSpec`] and [`Settings`] to a model ([`init_chat_model`]).
 
@@ -26,11 +29,16 @@ mod tokens;
 mod chat;
 mod retry;
 
+mod cassette;
 mod openai;
 mod scripted;
 
+mod schema_mode;
+mod structured;
+
 mod init;
 
+pub use cassette::{Recorder, Replay};
 pub use chat::{
     Assembler, ChatModel, ChatReply, ChatRequest, Chunk, ChunkStream, FinishReason, MAX_CALLS,
     MAX_REPLY_BYTES, ResponseFormat, ToolCallDelta, ToolChoice, ToolSpec, collect,
@@ -48,8 +56,10 @@ pub use message::{
 };
 pub use raw::{Arguments, Fields, MAX_ARGUMENT_BYTES, MAX_DEPTH, RawJson};
 pub use retry::{RetryPolicy, Retrying};
+pub use schema_mode::{SchemaMode, ToolMode};
 pub use scripted::ScriptedModel;
 pub use secrecy::SecretString;
+pub use structured::{Answered, Structured, StructuredOutput};
 pub use tokens::{Estimate, estimate_message, estimate_text};
 
 /// The README's examples, compiled.

@@ -164,6 +164,26 @@ impl Usage {
             ..Self::default()
         }
     }
+
+    /// The usage of two calls together.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let details = |one: &BTreeMap<String, u64>, other: &BTreeMap<String, u64>| {
+            let mut sums = one.clone();
+            for (name, tokens) in other {
+                let sum = sums.entry(name.clone()).or_default();
+                *sum = sum.saturating_add(*tokens);
+            }
+            sums
+        };
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            total_tokens: self.total_tokens.saturating_add(other.total_tokens),
+            input_token_details: details(&self.input_token_details, &other.input_token_details),
+            output_token_details: details(&self.output_token_details, &other.output_token_details),
+        }
+    }
 }
 
 /// What a message says: text, or blocks of several media.

@@ -152,6 +152,10 @@ impl ChatModel for OpenAi {
     ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
         Box::pin(collect(self.chunks(request, Wire::Whole), |_, _| {}))
     }
+
+    fn enforces_schemas(&self) -> bool {
+        true
+    }
 }
 
 /// The chunks of an event stream. It must say how the answer ended: a stream that only breaks off is an error.

@@ -234,6 +234,10 @@ impl<M: ChatModel> ChatModel for Retrying<M> {
         })
     }
 
+    fn enforces_schemas(&self) -> bool {
+        self.model.enforces_schemas()
+    }
+
     fn go_on_after(&self, attempts: u64) {
         self.model.go_on_after(attempts);
     }

@@ -1,7 +1,7 @@
 //! `paraph doctor`: is everything there that a run needs? It asks nobody over the network unless told to.
 
 use crate::args::DoctorArgs;
-use crate::choice::{made, model_settings, spec};
+use crate::choice::{made, model_settings, spec, spoken_by};
 use crate::config::{Config, Environment, FILE_NAME};
 use crate::failure::{FINISHED, Failure, USAGE};
 use crate::output::{print, print_json, table};
@@ -176,8 +176,9 @@ fn keys(config: &Config) -> Vec<Check> {
 }
 
 fn models(config: &Config, agent: &AgentInfo, online: bool) -> Vec<Check> {
+    // Asked for its health, a model is not recorded.
     let chosen = match spec(config, agent) {
-        Ok((chosen, _)) => chosen,
+        Ok((chosen, _)) => spoken_by(&chosen).clone(),
         Err(failure) => return vec![Check::of("model", Err(failure))],
     };
     if chosen == ModelSpec::Rehearsal {
@@ -193,7 +194,9 @@ fn models(config: &Config, agent: &AgentInfo, online: bool) -> Vec<Check> {
             .map(|model| format!("{}: {}", agent.name, model.name()))
             .map_err(again),
     )];
-    if let (Ok(model), true) = (model, online) {
+    // A recording answers what it was asked, and nothing else.
+    let asks = online && !matches!(chosen, ModelSpec::Replay(_));
+    if let (Ok(model), true) = (model, asks) {
         checks.push(Check::of("answer", one_word(&model)));
     }
     checks

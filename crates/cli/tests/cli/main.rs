@@ -13,6 +13,7 @@ mod listings;
 mod odd_input;
 #[cfg(unix)]
 mod postgres;
+mod recordings;
 mod results;
 #[cfg(unix)]
 mod resuming;

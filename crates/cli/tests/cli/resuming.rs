@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Stdio};
 const LONG: u64 = 3_600_000;
 
 /// A script of these contents, the n-th of which (from 0) does not come.
-fn script(contents: &[&str], hangs: usize) -> Vec<String> {
+pub(crate) fn script(contents: &[&str], hangs: usize) -> Vec<String> {
     let lines = contents.iter().enumerate().map(|(n, content)| {
         let delay = if n == hangs { LONG } else { 0 };
         json!({"content": content, "delay_ms": delay}).to_string()
@@ -19,14 +19,14 @@ fn script(contents: &[&str], hangs: usize) -> Vec<String> {
 }
 
 /// A run that hangs in a model call.
-struct Hanging {
+pub(crate) struct Hanging {
     child: Child,
     out: BufReader<ChildStdout>,
     /// What it told so far.
     events: Vec<Value>,
 }
 
-const CONTENTS: [&str; 3] = [PROFILE, BILLING, FINAL];
+pub(crate) const CONTENTS: [&str; 3] = [PROFILE, BILLING, FINAL];
 
 /// Starts a run whose n-th model call hangs, and waits until it does.
 fn hanging(sandbox: &Sandbox, thread: &str, hangs: usize) -> Hanging {
@@ -47,7 +47,7 @@ fn hanging(sandbox: &Sandbox, thread: &str, hangs: usize) -> Hanging {
 }
 
 /// Starts a run and waits until it asks the model for this step.
-fn start(sandbox: &Sandbox, args: &[&str], step: u64) -> Hanging {
+pub(crate) fn start(sandbox: &Sandbox, args: &[&str], step: u64) -> Hanging {
     let mut command = sandbox.command(args);
     command.env("OPENAI_TIMEOUT_SECONDS", "3600");
     let mut child = command
@@ -69,12 +69,12 @@ fn start(sandbox: &Sandbox, args: &[&str], step: u64) -> Hanging {
 }
 
 impl Hanging {
-    fn run_id(&self) -> String {
+    pub(crate) fn run_id(&self) -> String {
         self.events[0]["run_id"].as_str().unwrap().to_owned()
     }
 
     /// Ends it by a signal; gives the exit code, the rest of its output, and its trace.
-    fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
+    pub(crate) fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
         send(signal, &self.child);
         let (mut out, mut err) = (String::new(), String::new());
         self.out.read_to_string(&mut out).unwrap();

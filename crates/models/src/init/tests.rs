@@ -117,19 +117,15 @@ fn a_provider_alone_takes_the_callers_default_model() {
 }
 
 #[test]
-fn what_this_version_has_not_is_said() {
+fn a_rehearsal_is_the_agents_to_bring_also_where_it_is_recorded() {
+    let dir = tempfile::tempdir().unwrap();
     let settings = Settings::default();
-    let replay = refusal(&ModelSpec::Replay("d".into()), &settings);
-    assert_eq!(
-        replay,
-        "replaying a model (`replay:`) comes with a later version"
-    );
-    let record = "record:d,rehearsal".parse().unwrap();
-    assert_eq!(
-        refusal(&record, &settings),
-        "recording a model (`record:`) comes with a later version"
-    );
     assert!(refusal(&ModelSpec::Rehearsal, &settings).contains("belongs to an agent"));
+    let record = ModelSpec::Record {
+        dir: dir.path().into(),
+        spec: Box::new(ModelSpec::Rehearsal),
+    };
+    assert!(refusal(&record, &settings).contains("belongs to an agent"));
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
         )));
     }
     let info = agent(&started.agent)?;
-    let choice = chosen(config, &info, started.model()?)?;
+    let choice = chosen(config, &info, started.model()?, true)?;
     check_price(&choice, &started.limits)?;
     if !args.printing.quiet {
         kept.warn_of_short_disk();
