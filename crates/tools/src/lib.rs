@@ -7,25 +7,37 @@
 //! # Layout
 //! - `outbound`: [`Outbound`], the only HTTP client, and what it lets through.
 //! - `search`, `page`, `weather`, `think`: the tools that every agent can be given.
+//! - `http`: tools that are one HTTP request, from configuration.
 //! - `typed`: from a function with typed arguments to a tool.
+//! - `setting`: values of configuration that may be secret.
 //! - `said`: servers' own words, made fit for our errors.
 
 mod error;
 mod said;
+mod setting;
 
 mod outbound;
 
 mod typed;
 
+mod http;
 mod page;
 mod search;
 mod think;
 mod weather;
 
+// The server that unit tests talk to is the one of the tests beside `src`.
+#[cfg(test)]
+#[path = "../tests/stand_in/mod.rs"]
+mod stand_in;
+
 pub use error::Error;
+pub use http::{HttpFormat, HttpMethod, HttpTool, http_tool};
 pub use outbound::{Base, Fetched, Lookup, Outbound, OutboundSettings, Proxies};
 pub use page::fetch_page;
 pub use search::{DEFAULT_RESULTS, TAVILY_URL, WebSearch, web_search};
+pub use secrecy::SecretString;
+pub use setting::{SecretRef, Secrets, Setting};
 pub use think::think;
 pub use weather::{OPEN_METEO_GEOCODING_URL, OPEN_METEO_URL, Weather, get_weather};
 

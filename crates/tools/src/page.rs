@@ -63,6 +63,15 @@ pub fn fetch_page(outbound: &Outbound) -> DynTool {
     tool
 }
 
+/// The text of an answer that is no page, in the encoding that the server says.
+pub(crate) fn plain_text(fetched: &Fetched) -> String {
+    html::plain(&encoding::decode(
+        &fetched.body,
+        &fetched.content_type,
+        false,
+    ))
+}
+
 /// What kind of text a body is.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -73,10 +82,13 @@ enum Kind {
 /// The part of a page that starts at a character.
 fn read(fetched: Fetched, start: usize) -> Result<Page, Error> {
     let kind = kind(&fetched)?;
-    let decoded = encoding::decode(&fetched.body, &fetched.content_type, kind == Kind::Html);
     let (title, text) = match kind {
-        Kind::Html => html::readable(&decoded),
-        Kind::Plain => (None, html::plain(&decoded)),
+        Kind::Html => html::readable(&encoding::decode(
+            &fetched.body,
+            &fetched.content_type,
+            true,
+        )),
+        Kind::Plain => (None, plain_text(&fetched)),
     };
     if text.is_empty() {
         let problem = match kind {

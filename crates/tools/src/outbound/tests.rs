@@ -11,9 +11,7 @@ use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-#[path = "../../tests/stand_in/mod.rs"]
-mod stand_in;
-use stand_in::{Answer, Manner, StandIn};
+use crate::stand_in::{Answer, Manner, StandIn};
 
 /// Answers of a name server: the first to the first question, and so on; the last one stays.
 struct Names(Mutex<(VecDeque<Vec<&'static str>>, usize)>);
