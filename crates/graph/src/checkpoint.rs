@@ -211,7 +211,7 @@ pub struct Piece {
     /// How `json` is to be read.
     pub kind: PatchKind,
     /// JSON text in UTF-8.
-    pub json: Arc<[u8]>,
+    pub json: Arc<Vec<u8>>,
 }
 
 /// One line of a thread's history.

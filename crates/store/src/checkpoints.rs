@@ -5,6 +5,7 @@
 mod doc;
 pub(crate) mod read;
 pub(crate) mod rows;
+mod spread;
 mod standing;
 mod taken;
 mod write;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 pub(crate) use doc::ThreadDoc;
 pub(crate) use standing::{Touch, due_read, new_thread, status_of};
 pub(crate) use taken::{Taken, refused};
+use write::Ready;
 pub(crate) use write::{values, values_find};
 
 impl<D: Database> Checkpoints for Durable<D> {
@@ -32,8 +34,9 @@ impl<D: Database> Checkpoints for Durable<D> {
     }
 
     fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> BoxFuture<'a, Result<(), Error>> {
-        let (codec, place, put) = (self.codec.clone(), scope.clone(), Arc::new(put));
+        let (codec, place) = (self.codec.clone(), scope.clone());
         let logs = !put.events.is_empty();
+        let put = Arc::new(Ready::put(put));
         // Queued here and now: puts and notes take effect in the order in which they were called.
         let done = self.write(&scope.thread, move |tx| {
             let (codec, scope, put) = (codec.clone(), place.clone(), put.clone());
@@ -43,8 +46,9 @@ impl<D: Database> Checkpoints for Durable<D> {
     }
 
     fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> BoxFuture<'a, Result<(), Error>> {
-        let (codec, place, notes) = (self.codec.clone(), scope.clone(), Arc::new(notes));
+        let (codec, place) = (self.codec.clone(), scope.clone());
         let logs = !notes.events.is_empty();
+        let notes = Arc::new(Ready::notes(notes));
         let done = self.write(&scope.thread, move |tx| {
             let (codec, scope, notes) = (codec.clone(), place.clone(), notes.clone());
             Box::pin(async move { write::note(tx, &codec, &scope, &notes).await })

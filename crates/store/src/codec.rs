@@ -123,8 +123,21 @@ impl Codec {
 
     /// A row with one document, which is always there.
     pub(crate) fn put_one<'a>(&self, place: &Place, json: &'a [u8]) -> (Doc<'a>, i64) {
-        let ([doc], sum) = self.put(place, &[], [("value", Some(json))]);
-        (doc, sum)
+        self.put_pressed(place, json, None)
+    }
+
+    /// The same, with what [`pressed`] made of it before.
+    pub(crate) fn put_pressed<'a>(
+        &self,
+        place: &Place,
+        json: &'a [u8],
+        frame: Option<&[u8]>,
+    ) -> (Doc<'a>, i64) {
+        let doc = self.pack_pressed(place, "value", json, frame);
+        let mut sum = Sum::new(place, &[]);
+        sum.add(doc.text.as_deref().map(str::as_bytes));
+        sum.add(doc.packed.as_deref());
+        (doc, sum.end())
     }
 
     /// The documents of one row, from its columns `x` and `x_packed` each.
@@ -173,7 +186,21 @@ impl Codec {
 
     /// A document of a row without a sum.
     pub(crate) fn pack<'a>(&self, place: &Place, column: &'static str, json: &'a [u8]) -> Doc<'a> {
+        self.pack_pressed(place, column, json, None)
+    }
+
+    fn pack_pressed<'a>(
+        &self,
+        place: &Place,
+        column: &'static str,
+        json: &'a [u8],
+        frame: Option<&[u8]>,
+    ) -> Doc<'a> {
         let long = json.len() > LONGEST_PLAIN;
+        let compressed = |json| match frame {
+            Some(frame) => Some(Cow::Borrowed(frame)),
+            None => compressed(json).map(Cow::Owned),
+        };
         let packed = match (&self.seal, long) {
             (None, false) => match std::str::from_utf8(json) {
                 Ok(text) if !text.contains('\0') => {
@@ -294,6 +321,12 @@ fn with(packing: u8, body: &[u8]) -> Vec<u8> {
 thread_local! {
     static PRESS: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static UNPRESS: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// What a long document becomes, whatever row it is for: to be made where no transaction waits for it. Nothing
+/// for one that stays as it is.
+pub(crate) fn pressed(json: &[u8]) -> Option<Vec<u8>> {
+    (json.len() > LONGEST_PLAIN).then(|| compressed(json))?
 }
 
 /// Nothing for what could not be read back: the database says that it is too long.

@@ -185,7 +185,13 @@ async fn notes(
     }
     let mut statements = Vec::with_capacity(all.len());
     for (id, (note, n)) in &all {
-        statements.push(note_insert(codec, &pair.to.0, pair.to.1, *id, (note, *n)));
+        statements.push(note_insert(
+            codec,
+            &pair.to.0,
+            pair.to.1,
+            *id,
+            (note, *n, None),
+        ));
     }
     tx.all(statements).await?;
     Ok(())
@@ -211,7 +217,7 @@ async fn pieces(tx: &mut dyn Tx, codec: &Codec, pair: &Pair) -> Result<(), Fault
                 kind: piece.kind,
                 before: piece.before,
             };
-            statements.push(key.insert(codec, &pair.to.0, pair.to.1, &piece.json));
+            statements.push(key.insert(codec, &pair.to.0, pair.to.1, (&piece.json, None)));
         }
         tx.all(statements).await?;
         match read.last() {

@@ -318,7 +318,7 @@ async fn pieces_at(
     codec: &Codec,
     thread: &str,
     wanted: &[PieceAt],
-) -> Result<HashMap<PieceAt, Arc<[u8]>>, Fault> {
+) -> Result<HashMap<PieceAt, Arc<Vec<u8>>>, Fault> {
     let find = |(scope, n): &PieceAt| {
         Statement::new(
             "SELECT p.n, p.channel, p.kind, p.before, p.value, p.value_packed, p.sum, s.namespace \

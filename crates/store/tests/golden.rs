@@ -1,7 +1,7 @@
 //! A store of each format, as an earlier program wrote it: it is read, and written to, for ever.
 //!
-//! `golden/v1.db` is made by the test that is ignored here. It stays as it is when the program changes;
-//! whoever changes the format adds a file.
+//! `golden/vN.db` is made, for the newest format, by the test that is ignored here. It stays as it is when the
+//! program changes; whoever changes the format adds a file.
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
 mod suite;
@@ -17,9 +17,13 @@ use std::path::{Path, PathBuf};
 use suite::{Line, list, note, open, start};
 use uuid::Uuid;
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1.db")
+fn golden(format: i64) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    folder.join(format!("v{format}.db"))
 }
+
+/// The formats there have been.
+const FORMATS: [i64; 2] = [1, 2];
 
 fn id(n: u128) -> Uuid {
     Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 | n)
@@ -128,12 +132,15 @@ async fn write_rest(store: &Sqlite, line: &Line) {
 #[ignore = "writes the file that the other test reads: once per format"]
 async fn write_the_golden_store() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("v1.db");
+    let path = folder.path().join("a.db");
     let store = open(&path).await;
     write(&store).await;
     drop(store);
-    assert!(!golden().exists(), "a golden store is never written again");
-    std::fs::copy(path, golden()).unwrap();
+    let (format, newest) = Sqlite::format(&path).await.unwrap();
+    assert_eq!(format, Some(newest));
+    let golden = golden(newest);
+    assert!(!golden.exists(), "a golden store is never written again");
+    std::fs::copy(path, golden).unwrap();
 }
 
 async fn checkpoints_are_there(store: &Sqlite, scope: &Scope) {
@@ -227,14 +234,38 @@ async fn rows_are_there(store: &Sqlite, scope: &Scope) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_of_format_1_is_read_as_it_was_written_and_written_to() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.db");
-    std::fs::copy(golden(), &path).unwrap();
-    let store = open(&path).await;
+async fn a_store_of_each_format_is_read_as_it_was_written_and_written_to() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        std::fs::copy(golden(format), &path).unwrap();
+        let store = open(&path).await;
+        is_whole(&store).await;
+        drop(store);
+
+        // It is of the newest format now, and what it was lies beside it.
+        let (now, newest) = Sqlite::format(&path).await.unwrap();
+        assert_eq!(
+            (now, newest),
+            (Some(FORMATS[FORMATS.len() - 1]), FORMATS[FORMATS.len() - 1])
+        );
+        assert_eq!(
+            Sqlite::complaints(&path).await.unwrap(),
+            Vec::<String>::new()
+        );
+        let copy = folder.path().join(format!("a.db.v{format}.bak"));
+        assert_eq!(copy.exists(), format != newest);
+        if copy.exists() {
+            let kept = Sqlite::format(&copy).await.unwrap().0;
+            assert_eq!(kept, Some(format));
+        }
+    }
+}
+
+async fn is_whole(store: &Sqlite) {
     let scope = Line::on("a thread of ünï\u{0}code").scope;
-    checkpoints_are_there(&store, &scope).await;
-    rows_are_there(&store, &scope).await;
+    checkpoints_are_there(store, &scope).await;
+    rows_are_there(store, &scope).await;
 
     let lease = store
         .lease(&scope.thread, start(RunId::fresh()))
@@ -246,7 +277,7 @@ async fn a_store_of_format_1_is_read_as_it_was_written_and_written_to() {
         head: Some(CheckpointId::from(id(14))),
         run: RunId::fresh(),
     };
-    line.step(&*store, &[("list", PatchKind::Append, json!([5]))])
+    line.step(store, &[("list", PatchKind::Append, json!([5]))])
         .await;
     let loaded = store.load(&line.scope, None).await.unwrap().unwrap();
     assert_eq!(list(&loaded, "list").last(), Some(&json!(5)));

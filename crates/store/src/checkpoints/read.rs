@@ -5,6 +5,7 @@
 use super::rows::{
     CHECKPOINT_COLUMNS, CheckpointRow, PieceRow, checkpoint_columns, corrupt, note_read,
 };
+use super::spread::spread;
 use crate::{
     channels::{Named, Newest},
     codec::Codec,
@@ -147,8 +148,8 @@ pub(crate) fn chain_read(
     answer: Answer,
 ) -> Result<Vec<PieceRow>, String> {
     let mut pieces: Vec<PieceRow> = Vec::with_capacity(answer.rows.len());
-    for row in answer.rows {
-        let piece = PieceRow::read(codec, scope, row)?;
+    for piece in spread(answer.rows, |row| PieceRow::read(codec, scope, row)) {
+        let piece = piece?;
         if piece.channel != channel {
             let (n, other) = (piece.n, &piece.channel);
             return Err(format!(

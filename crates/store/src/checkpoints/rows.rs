@@ -215,14 +215,15 @@ impl PieceKey<'_> {
         place.int(self.n).int(self.before.unwrap_or_default())
     }
 
+    /// Writes it as a new row. `frame` is what [`crate::codec::pressed`] made of the JSON, if it was asked.
     pub(crate) fn insert<'a>(
         self,
         codec: &Codec,
         scope: &Scope,
         row: i64,
-        json: &'a [u8],
+        (json, frame): (&'a [u8], Option<&[u8]>),
     ) -> Statement<'a> {
-        let (doc, sum) = codec.put_one(&self.place(scope), json);
+        let (doc, sum) = codec.put_pressed(&self.place(scope), json, frame);
         let [value, packed] = doc.cells();
         Statement::new(
             "INSERT INTO piece (scope, n, channel, kind, before, value, value_packed, sum) \
@@ -249,7 +250,7 @@ pub(crate) struct PieceRow {
     pub(crate) kind: PatchKind,
     pub(crate) before: Option<u64>,
     /// JSON text.
-    pub(crate) json: Arc<[u8]>,
+    pub(crate) json: Arc<Vec<u8>>,
 }
 
 impl PieceRow {
@@ -299,18 +300,18 @@ fn note_place(scope: &Scope, at: CheckpointId, note: (&str, &str, &str), n: u64)
     place.text(kind).text(key).int(n)
 }
 
-/// Writes a note, over an older one of its task, kind and key.
+/// Writes a note with its number, over an older one of its task, kind and key.
 pub(crate) fn note_insert<'a>(
     codec: &Codec,
     scope: &Scope,
     row: i64,
     at: CheckpointId,
-    note: (&'a Note, u64),
+    note: (&'a Note, u64, Option<&[u8]>),
 ) -> Statement<'a> {
-    let (note, n) = note;
+    let (note, n, frame) = note;
     let (task, kind) = (note.task.to_string(), word_of(&NOTES, note.kind));
     let place = note_place(scope, at, (&task, kind, &note.key), n);
-    let (doc, sum) = codec.put_one(&place, note.json.as_bytes());
+    let (doc, sum) = codec.put_pressed(&place, note.json.as_bytes(), frame);
     let [value, packed] = doc.cells();
     Statement::new(
         "INSERT INTO note (scope, checkpoint, task, kind, key, n, value, value_packed, sum) \

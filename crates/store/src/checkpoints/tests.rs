@@ -69,7 +69,7 @@ fn step(head: Option<CheckpointId>, deltas: &[(&str, PatchKind)]) -> Put {
 }
 
 async fn counted_put(store: &Sqlite, put: Put) -> Counts {
-    let (codec, put) = (store.codec.clone(), Arc::new(put));
+    let (codec, put) = (store.codec.clone(), Arc::new(write::Ready::put(put)));
     let done = store.write("t", move |tx| {
         let (codec, put) = (codec.clone(), put.clone());
         Box::pin(async move {

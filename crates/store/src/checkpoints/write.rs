@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     channels::{self, Named, Newest},
-    codec::Codec,
+    codec::{Codec, pressed},
     database::Fault,
     error::damaged,
     events::{self, PieceAt},
@@ -24,13 +24,44 @@ use std::{
     collections::{BTreeMap, HashSet},
 };
 
+/// What is to be saved, with its long documents compressed, since a transaction makes others wait.
+pub(crate) struct Ready<T> {
+    what: T,
+    /// For each delta or note.
+    frames: Vec<Option<Vec<u8>>>,
+}
+
+impl Ready<Put> {
+    pub(crate) fn put(put: Put) -> Self {
+        let frames = put.deltas.iter().map(|delta| pressed(&delta.json));
+        let frames = frames.collect();
+        Ready { what: put, frames }
+    }
+}
+
+impl Ready<Notes> {
+    pub(crate) fn notes(notes: Notes) -> Self {
+        let frames = notes.notes.iter().map(|note| pressed(note.json.as_bytes()));
+        let frames = frames.collect();
+        let what = notes;
+        Ready { what, frames }
+    }
+}
+
+impl<T> Ready<T> {
+    fn frame(&self, at: usize) -> Option<&[u8]> {
+        self.frames.get(at)?.as_deref()
+    }
+}
+
 /// Saves a superstep.
 pub(crate) async fn put(
     tx: &mut dyn Tx,
     codec: &Codec,
     scope: &Scope,
-    put: &Put,
+    ready: &Ready<Put>,
 ) -> Result<(), Fault> {
+    let put = &ready.what;
     let guarded = match guard(tx, codec, scope, put).await? {
         Some(guarded) => guarded,
         None => {
@@ -42,7 +73,7 @@ pub(crate) async fn put(
             again.ok_or_else(|| damaged(format!("scope `{scope}`"), "it cannot be made"))?
         }
     };
-    write(tx, codec, scope, put, guarded).await
+    write(tx, codec, scope, ready, guarded).await
 }
 
 /// What a put depends on.
@@ -183,9 +214,12 @@ async fn make(
     Ok(was_there.then(conflict))
 }
 
+/// A piece's JSON, and what it was compressed to.
+type Document<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>);
+
 /// The pieces that a put adds, and what they make of the channels.
 struct Pieces<'a> {
-    rows: Vec<(PieceKey<'a>, Cow<'a, [u8]>)>,
+    rows: Vec<(PieceKey<'a>, Document<'a>)>,
     own: BTreeMap<String, Newest>,
     counter: u64,
 }
@@ -194,9 +228,10 @@ async fn write(
     tx: &mut dyn Tx,
     codec: &Codec,
     scope: &Scope,
-    put: &Put,
+    ready: &Ready<Put>,
     guarded: Guarded,
 ) -> Result<(), Fault> {
+    let put = &ready.what;
     let Guarded {
         taken,
         scope: scope_row,
@@ -206,7 +241,7 @@ async fn write(
     let named = parent
         .as_ref()
         .map(|(row, base)| (&row.named, base.as_ref()));
-    let mut pieces = pieces(tx, codec, (scope, scope_row), put, (&taken, named)).await?;
+    let mut pieces = pieces(tx, codec, (scope, scope_row), ready, (&taken, named)).await?;
     let newest = |channel: &str| -> Option<PieceAt> {
         pieces.own.get(channel).map(|newest| (scope_row, newest.0))
     };
@@ -227,10 +262,11 @@ async fn write(
         base: base.filter(|_| needs_base),
     };
     let mut statements = vec![row.insert(codec, scope, scope_row)];
-    for (key, json) in &pieces.rows {
-        statements.push(key.insert(codec, scope, scope_row, json));
+    for (key, (json, frame)) in &pieces.rows {
+        statements.push(key.insert(codec, scope, scope_row, (json, *frame)));
     }
     let notes = latest(&put.notes).zip(pieces.counter + 1..);
+    let notes = notes.map(|((_, note), n)| (note, n, None));
     statements.extend(notes.map(|note| note_insert(codec, scope, scope_row, put.id, note)));
     statements.extend(logged);
     statements.extend(values(codec, thread, doc, put.standing.as_ref())?);
@@ -269,29 +305,34 @@ async fn pieces<'a>(
     tx: &mut dyn Tx,
     codec: &Codec,
     (scope, scope_row): (&Scope, i64),
-    put: &'a Put,
+    ready: &'a Ready<Put>,
     (taken, parent): (&Taken, Option<(&Named, Option<&Named>)>),
 ) -> Result<Pieces<'a>, Fault> {
     let channels = parent
         .map(|(named, base)| named.all(base))
         .unwrap_or_default();
+    let put = &ready.what;
     let mut all = Pieces {
         rows: Vec::with_capacity(put.deltas.len()),
         own: BTreeMap::new(),
         counter: taken.counter,
     };
-    for delta in &put.deltas {
+    for (at, delta) in put.deltas.iter().enumerate() {
         let before = all.own.get(&delta.channel).or(channels.get(&delta.channel));
         let mut before = before.copied().filter(|_| delta.kind != PatchKind::Whole);
         let worn = before.filter(|before| delta.kind == PatchKind::Edit && before.is_worn());
         if let Some(Newest(n, ..)) = worn {
             let answer = one(tx, chain(scope_row, n)).await?;
             let whole = chain_read(codec, scope, (&delta.channel, n), answer)
-                .and_then(|chain| channels::whole(chain.iter().map(|p| (p.kind, &*p.json))))
+                .and_then(|chain| {
+                    channels::whole(chain.iter().map(|p| (p.kind, p.json.as_slice())))
+                })
                 .map_err(|why| corrupt(scope, put.parent.unwrap_or(put.id), why))?;
-            before = Some(all.add(&delta.channel, PatchKind::Whole, None, whole.into()));
+            let whole = (whole.into(), None);
+            before = Some(all.add(&delta.channel, PatchKind::Whole, None, whole));
         }
-        let newest = all.add(&delta.channel, delta.kind, before, (&*delta.json).into());
+        let document = ((&*delta.json).into(), ready.frame(at));
+        let newest = all.add(&delta.channel, delta.kind, before, document);
         all.own.insert(delta.channel.clone(), newest);
     }
     Ok(all)
@@ -303,27 +344,27 @@ impl<'a> Pieces<'a> {
         channel: &'a str,
         kind: PatchKind,
         before: Option<Newest>,
-        json: Cow<'a, [u8]>,
+        document: Document<'a>,
     ) -> Newest {
         self.counter += 1;
-        let newest = Newest::then(before, self.counter, kind, json.len());
+        let newest = Newest::then(before, self.counter, kind, document.0.len());
         let key = PieceKey {
             channel,
             n: self.counter,
             kind,
             before: before.map(|before| before.0),
         };
-        self.rows.push((key, json));
+        self.rows.push((key, document));
         newest
     }
 }
 
-/// Of notes with the same task, kind and key only the last.
-fn latest(notes: &[Note]) -> impl Iterator<Item = &Note> {
+/// Of notes with the same task, kind and key only the last; each with its place.
+fn latest(notes: &[Note]) -> impl Iterator<Item = (usize, &Note)> {
     let mut seen = HashSet::new();
-    let newest_first = notes.iter().rev();
-    let mut kept: Vec<&Note> = newest_first
-        .filter(|note| seen.insert((note.task, note.kind, &*note.key)))
+    let newest_first = notes.iter().enumerate().rev();
+    let mut kept: Vec<(usize, &Note)> = newest_first
+        .filter(|(_, note)| seen.insert((note.task, note.kind, &*note.key)))
         .collect();
     kept.reverse();
     kept.into_iter()
@@ -334,8 +375,9 @@ pub(crate) async fn note(
     tx: &mut dyn Tx,
     codec: &Codec,
     scope: &Scope,
-    notes: &Notes,
+    ready: &Ready<Notes>,
 ) -> Result<(), Fault> {
+    let notes = &ready.what;
     let grows = (notes.events.len(), notes.notes.len());
     let touch = Touch {
         thread: &scope.thread,
@@ -367,6 +409,7 @@ pub(crate) async fn note(
     let (logged, _) = events::append(codec, thread, taken.seq, &notes.events, |_| None)?;
     let mut statements: Vec<Statement<'_>> = latest(&notes.notes)
         .zip(taken.counter + 1..)
+        .map(|((at, note), n)| (note, n, ready.frame(at)))
         .map(|note| note_insert(codec, scope, scope_row, notes.at, note))
         .collect();
     statements.extend(logged);

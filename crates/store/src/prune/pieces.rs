@@ -132,7 +132,7 @@ async fn join(
 ) -> Result<(), Fault> {
     let answer = one(tx, chain(line.row, n)).await?;
     let whole = chain_read(codec, &line.scope, (channel, n), answer)
-        .and_then(|chain| channels::whole(chain.iter().map(|p| (p.kind, &*p.json))))
+        .and_then(|chain| channels::whole(chain.iter().map(|p| (p.kind, p.json.as_slice()))))
         .map_err(|why| corrupt(&line.scope, checkpoint, why))?;
     let key = PieceKey {
         channel,
@@ -144,7 +144,7 @@ async fn join(
         "DELETE FROM piece WHERE scope = $1 AND n = $2",
         [line.row.into(), n.into()],
     );
-    let insert = key.insert(codec, &line.scope, line.row, &whole);
+    let insert = key.insert(codec, &line.scope, line.row, (&whole, None));
     tx.all(vec![delete, insert]).await?;
     Ok(())
 }

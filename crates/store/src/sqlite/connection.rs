@@ -21,6 +21,9 @@ use std::{
 /// How many prepared statements a connection keeps. More than this crate has.
 const STATEMENTS: usize = 256;
 
+/// How much of the file a connection keeps in memory, in KiB; it takes so much only where it is read or written.
+const CACHE_KIB: i64 = 16 * 1024;
+
 /// Where the file is, and how long to wait for others who use it.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
@@ -93,6 +96,7 @@ impl Place {
             connection.pragma_update(None, "foreign_keys", "ON")?;
             connection.pragma_update(None, "trusted_schema", "OFF")?;
             connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
+            connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
             // What is deleted is not left lying in the file.
             connection.pragma_update(None, "secure_delete", "ON")
         })?;

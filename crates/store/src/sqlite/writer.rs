@@ -1,7 +1,7 @@
 //! Writing: one thread with one connection, which commits together whatever has been queued meanwhile.
 //!
-//! Each work is within a savepoint, so that one which is refused takes nothing of the others with it.
-//! Nobody hears that it is done before all of it is on the disk.
+//! A work that is refused takes nothing of the others with it: then all are done once more, each within a
+//! savepoint. Nobody hears that it is done before all of it is on the disk.
 
 use super::connection::{Open, Place};
 use crate::{
@@ -19,11 +19,15 @@ use std::{
         mpsc,
     },
     thread::JoinHandle,
+    time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
 
 /// How many works become one transaction at most.
 const BATCH: usize = 256;
+
+/// How long at most a transaction waits for those who were in the one before.
+const GATHER: Duration = Duration::from_micros(500);
 
 /// The way to the writing thread. It ends when this is dropped and the queue is empty.
 pub(super) struct Writer {
@@ -155,10 +159,16 @@ enum Undone {
 
 impl Desk {
     fn serve(mut self, jobs: &mpsc::Receiver<Box<dyn Job>>) {
+        // Those whose works were committed together mostly have their next ones soon, and together again: to wait
+        // for them, for half as long as a commit takes at most, saves most of the commits of a fan-out.
+        let (mut expected, mut wait) = (1, Duration::ZERO);
         while let Ok(first) = jobs.recv() {
             let mut batch = vec![first];
-            batch.extend(jobs.try_iter().take(BATCH - 1));
+            gather(jobs, &mut batch, expected, wait);
+            expected = batch.len();
+            let began = Instant::now();
             self.together(batch);
+            wait = (began.elapsed() / 2).min(GATHER);
         }
     }
 
@@ -181,23 +191,12 @@ impl Desk {
 
     fn transaction(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), Undone> {
         self.statement("BEGIN IMMEDIATE")?;
-        let several = batch.len() > 1;
-        let mut written = 0;
-        for job in batch {
-            if several {
-                self.statement("SAVEPOINT work")?;
-            }
-            let good = job.run(&mut self.connection, &self.place);
-            if self.connection.is_autocommit() {
-                return Err(Undone::Torn);
-            }
-            written += usize::from(good);
-            if several {
-                if !good {
-                    self.statement("ROLLBACK TO work")?;
-                }
-                self.statement("RELEASE work")?;
-            }
+        let mut written = self.all(batch)?;
+        if batch.len() > 1 && written < batch.len() {
+            // What the refused ones did before they were refused must not stay.
+            self.statement("ROLLBACK")?;
+            self.statement("BEGIN IMMEDIATE")?;
+            written = self.each(batch)?;
         }
         if written == 0 {
             return self.statement("ROLLBACK");
@@ -205,6 +204,41 @@ impl Desk {
         self.statement("COMMIT")?;
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Does works until one is refused; says how many were not.
+    fn all(&mut self, batch: &mut [Box<dyn Job>]) -> Result<usize, Undone> {
+        let mut written = 0;
+        for job in batch {
+            if !self.one(job)? {
+                break;
+            }
+            written += 1;
+        }
+        Ok(written)
+    }
+
+    /// Does each within a savepoint; says how many were not refused.
+    fn each(&mut self, batch: &mut [Box<dyn Job>]) -> Result<usize, Undone> {
+        let mut written = 0;
+        for job in batch {
+            self.statement("SAVEPOINT work")?;
+            if self.one(job)? {
+                written += 1;
+            } else {
+                self.statement("ROLLBACK TO work")?;
+            }
+            self.statement("RELEASE work")?;
+        }
+        Ok(written)
+    }
+
+    fn one(&mut self, job: &mut Box<dyn Job>) -> Result<bool, Undone> {
+        let good = job.run(&mut self.connection, &self.place);
+        match self.connection.is_autocommit() {
+            true => Err(Undone::Torn),
+            false => Ok(good),
+        }
     }
 
     /// If it fails, nothing of the transaction stays.
@@ -220,5 +254,26 @@ impl Desk {
             }
             Undone::Failed(self.place.error(&e))
         })
+    }
+}
+
+/// Adds what is queued; waits a little while fewer are there than are expected.
+fn gather(
+    jobs: &mpsc::Receiver<Box<dyn Job>>,
+    batch: &mut Vec<Box<dyn Job>>,
+    expected: usize,
+    wait: Duration,
+) {
+    let began = Instant::now();
+    loop {
+        batch.extend(jobs.try_iter().take(BATCH - batch.len()));
+        let left = wait.saturating_sub(began.elapsed());
+        if batch.len() >= expected || left.is_zero() {
+            return;
+        }
+        match jobs.recv_timeout(left) {
+            Ok(job) => batch.push(job),
+            Err(_) => return,
+        }
     }
 }
