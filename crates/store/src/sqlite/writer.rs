@@ -19,15 +19,11 @@ use std::{
         mpsc,
     },
     thread::JoinHandle,
-    time::{Duration, Instant},
 };
 use tokio::sync::oneshot;
 
 /// How many works become one transaction at most.
 const BATCH: usize = 256;
-
-/// How long at most a transaction waits for those who were in the one before.
-const GATHER: Duration = Duration::from_micros(500);
 
 /// The way to the writing thread. It ends when this is dropped and the queue is empty.
 pub(super) struct Writer {
@@ -159,16 +155,10 @@ enum Undone {
 
 impl Desk {
     fn serve(mut self, jobs: &mpsc::Receiver<Box<dyn Job>>) {
-        // Those whose works were committed together mostly have their next ones soon, and together again: to wait
-        // for them, for half as long as a commit takes at most, saves most of the commits of a fan-out.
-        let (mut expected, mut wait) = (1, Duration::ZERO);
         while let Ok(first) = jobs.recv() {
             let mut batch = vec![first];
-            gather(jobs, &mut batch, expected, wait);
-            expected = batch.len();
-            let began = Instant::now();
+            batch.extend(jobs.try_iter().take(BATCH - 1));
             self.together(batch);
-            wait = (began.elapsed() / 2).min(GATHER);
         }
     }
 
@@ -254,26 +244,5 @@ impl Desk {
             }
             Undone::Failed(self.place.error(&e))
         })
-    }
-}
-
-/// Adds what is queued; waits a little while fewer are there than are expected.
-fn gather(
-    jobs: &mpsc::Receiver<Box<dyn Job>>,
-    batch: &mut Vec<Box<dyn Job>>,
-    expected: usize,
-    wait: Duration,
-) {
-    let began = Instant::now();
-    loop {
-        batch.extend(jobs.try_iter().take(BATCH - batch.len()));
-        let left = wait.saturating_sub(began.elapsed());
-        if batch.len() >= expected || left.is_zero() {
-            return;
-        }
-        match jobs.recv_timeout(left) {
-            Ok(job) => batch.push(job),
-            Err(_) => return,
-        }
     }
 }
