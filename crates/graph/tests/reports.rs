@@ -328,7 +328,7 @@ impl Checkpoints for Tampered {
             let mut loaded = self.0.load(scope, at).await?;
             for (channel, pieces) in loaded.iter_mut().flat_map(|l| &mut l.channels) {
                 if channel == "log" {
-                    pieces[0].json = self.1.as_bytes().into();
+                    pieces[0].json = self.1.as_bytes().to_vec().into();
                 }
             }
             Ok(loaded)
