@@ -17,6 +17,10 @@ lint:
 test *ARGS:
     cargo test {{ if ARGS == "" { "--workspace" } else { ARGS } }}
 
+# Fetch the small language model and its server that some tests want
+llm:
+    .ci/llm
+
 # Only the house rules: crate arrows, file sizes, names, forbidden words
 house:
     cargo test -p house
