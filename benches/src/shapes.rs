@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use self::react::Script;
+use self::talk::Talk;
 use crate::{Fault, Shape};
 
 mod active;
@@ -12,11 +13,12 @@ mod parallel;
 mod paused;
 mod react;
 mod sequential;
+mod talk;
 mod threads;
 mod wide;
 
 /// The names of all shapes, in the order of the table.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 21] = [
     "sequential_10",
     "sequential_1000",
     "sequential_10000",
@@ -36,6 +38,8 @@ pub const NAMES: [&str; 19] = [
     "active_1000",
     "load_1000",
     "paused_10000",
+    "calls_1000",
+    "tokens_10000",
 ];
 
 /// Builds the shape with that name.
@@ -62,6 +66,8 @@ pub fn build(name: &str) -> Result<Box<dyn Shape>, Fault> {
         }
         "active" => active::shape(number()?)?,
         "load" => load::shape(number()?)?,
+        "calls" => talk::shape(Talk::Calls(number()?)),
+        "tokens" => talk::shape(Talk::Tokens(number()?)),
         "paused" => paused::shape(number()?)?,
         "parallel" => parallel::waiting(number()?)?,
         "cpu" => parallel::spinning(number()?)?,
