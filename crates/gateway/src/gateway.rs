@@ -9,9 +9,9 @@ use crate::redact::{Redaction, Redactor};
 use crate::session::{Scope, Session};
 use crate::stop::Stop;
 use crate::store::Store;
-use crate::tool::{DynTool, Named, Registered, Tool, ToolError, ToolSpec};
-use serde::Serialize;
+use crate::tool::{DynTool, IntoOutput, Named, Registered, Tool, ToolError, ToolSpec};
 use serde::de::DeserializeOwned;
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) policy: Policy,
     pub(crate) redactor: Redactor,
+    /// What every tool may have injected.
+    pub(crate) provided: Vec<Arc<dyn Any + Send + Sync>>,
     tools: HashMap<String, Registered>,
     catalogue: Vec<ToolSpec>,
     warnings: Vec<String>,
@@ -52,6 +54,7 @@ impl Gateway {
             store,
             policy: Policy::new(),
             redaction: Redaction::default(),
+            provided: Vec::new(),
             tools: Vec::new(),
         }
     }
@@ -126,11 +129,12 @@ pub struct Builder {
     store: Arc<dyn Store>,
     policy: Policy,
     redaction: Redaction,
+    provided: Vec<Arc<dyn Any + Send + Sync>>,
     tools: Vec<Named>,
 }
 
 impl Builder {
-    /// Registers a tool of its own type.
+    /// Registers a tool of its own type, or a function with `#[tool]`: `.tool(function {})`.
     pub fn tool<T: Tool>(mut self, tool: T) -> Builder {
         self.tools.push(Named::typed(tool));
         self
@@ -145,7 +149,7 @@ impl Builder {
     ) -> Builder
     where
         A: DeserializeOwned + schemars::JsonSchema + Send + 'static,
-        O: Serialize + 'static,
+        O: IntoOutput + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
     {
         self.tools
@@ -156,6 +160,13 @@ impl Builder {
     /// Registers a tool whose schema is known only now.
     pub fn dynamic(mut self, tool: DynTool) -> Builder {
         self.tools.push(Named::dynamic(tool));
+        self
+    }
+
+    /// Lets tools have this injected, by its type: a client, a setting. Of two of one type the later one
+    /// counts; what is given to a single call comes before either.
+    pub fn inject<T: Any + Send + Sync>(mut self, value: T) -> Builder {
+        self.provided.push(Arc::new(value));
         self
     }
 
@@ -206,6 +217,7 @@ impl Builder {
             store: self.store,
             policy: self.policy,
             redactor: Redactor::new(&self.redaction),
+            provided: self.provided,
             tools,
             catalogue,
             warnings,

@@ -1,6 +1,7 @@
 //! The only way from a model to a tool. A model proposes a call; this crate decides whether it happens.
 //!
-//! An agent builds a [`Gateway`] of [`Tool`]s and a [`Policy`] and opens a [`Session`] per run.
+//! An agent builds a [`Gateway`] of [`Tool`]s ([`tool`](macro@tool) makes one of a function) and a [`Policy`] and opens a
+//! [`Session`] per run.
 //! [`Session::call`] counts a call, judges it, checks its arguments, runs it within its time, once per
 //! key, and records it. What a model wrote comes in through [`parse_action`] or [`ToolCall::native`];
 //! graphs and models themselves are not known here.
@@ -64,6 +65,14 @@ mod error;
 #[doc = include_str!("docs/guide.md")]
 pub mod guide {}
 
+/// What `#[tool]` expands to. Not for use by hand.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::tool::function::{blocking, fallible};
+    pub use schemars;
+    pub use serde;
+}
+
 pub use budget::{
     BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
 };
@@ -73,10 +82,15 @@ pub use error::{Error, Fault};
 pub use gateway::{Builder, Gateway};
 pub use json::{Bounds, Entries, Items, Json, JsonError, JsonFault, Shape, View};
 pub use loops::LoopRule;
+pub use paraph_gateway_derive::tool;
 pub use policy::{Ask, Policy, Verdict};
 pub use record::{CallRecord, Observation, Outcome, Reply, RunRef};
 pub use redact::{Redaction, Redactor};
 pub use session::{Scope, Session};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};
 pub use store::{Add, Change, Guard, MemoryStore, Store, StoreError, StoreFuture};
-pub use tool::{DEFAULT_OUTPUT_CAP, DEFAULT_TIMEOUT, DynTool, Level, Tool, ToolError, ToolSpec};
+pub use tool::{
+    DEFAULT_OUTPUT_CAP, DEFAULT_TIMEOUT, DynTool, FromContext, Injections, IntoOutput, Level,
+    Listener, Missing, Progress, ProgressReport, Tool, ToolCommand, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
+};

@@ -4,6 +4,7 @@
 
 use crate::json::{Bounds, Json};
 use crate::stop::{Failure, Stop};
+use crate::tool::ToolCommand;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -80,6 +81,9 @@ impl CallRecord {
 pub enum Reply {
     /// Something for the model to read.
     Observed(Observation),
+    /// The tool waits for something that the caller knows of ([`crate::ToolError::unfinished`]). The call
+    /// has no outcome yet and runs again under its key.
+    Unfinished,
 }
 
 /// What the model reads.
@@ -94,6 +98,12 @@ pub struct Observation {
     pub content: String,
     /// What went wrong, if anything did.
     pub failure: Option<Failure>,
+    /// JSON text that the tool gave for the program, whole. It is not for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<String>,
+    /// What the tool wants to happen in the program. The gateway does not look inside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<ToolCommand>,
 }
 
 impl Observation {

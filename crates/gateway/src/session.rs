@@ -6,6 +6,7 @@
 
 mod finish;
 mod ledger;
+mod running;
 
 use crate::book::{Book, Known, Place};
 use crate::budget::{Budget, Usage};
@@ -14,10 +15,11 @@ use crate::dialect::Dialect;
 use crate::gateway::Parts;
 use crate::loops::LoopRule;
 use crate::output;
-use crate::policy::Verdict;
+use crate::policy::{Verdict, closest};
 use crate::record::{CallRecord, Observation, Outcome, Reply, RunRef};
 use crate::stop::{Failure, Stop};
 use crate::store::{Change, StoreError};
+use crate::tool::Injections;
 use futures::future::join_all;
 use ledger::Ledger;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -156,9 +158,20 @@ impl Session {
     /// When calls run in parallel, those that arrive first get the last slots of the budget; never do
     /// more run than there are slots. [`Session::call_all`] makes the order certain.
     pub async fn call(&self, key: &str, call: &ToolCall) -> Result<Reply, Stop> {
+        self.call_with(key, call, &Injections::new()).await
+    }
+
+    /// [`Session::call`], with values for the tool that the model neither sees nor reaches. They are no
+    /// part of what is judged, hashed or recorded.
+    pub async fn call_with(
+        &self,
+        key: &str,
+        call: &ToolCall,
+        injections: &Injections<'_>,
+    ) -> Result<Reply, Stop> {
         self.settle_doubt(key).await?;
         let admitted = self.admit(key, call)?;
-        self.finish(admitted).await
+        self.finish(admitted, injections).await
     }
 
     /// Calls several tools in parallel, as a model asked for them in one turn.
@@ -178,7 +191,7 @@ impl Session {
             .collect();
         let finished = admitted
             .into_iter()
-            .map(async |admitted| self.finish(admitted?).await);
+            .map(async |admitted| self.finish(admitted?, &Injections::new()).await);
         join_all(finished).await
     }
 
@@ -274,9 +287,16 @@ impl Session {
         let why = match (parts.tool(name).is_some(), named) {
             (false, _) => {
                 let names: Vec<_> = parts.allowed_names().take(MOST_NAMES).collect();
+                let close = match closest(name, parts.allowed_names()) {
+                    Some(close) => format!("; the closest is `{close}`"),
+                    None => String::new(),
+                };
                 match names.is_empty() {
                     true => "no tool has that name".to_owned(),
-                    false => format!("no tool has that name; there are {}", names.join(", ")),
+                    false => format!(
+                        "no tool has that name; there are {}{close}",
+                        names.join(", ")
+                    ),
                 }
             }
             (true, true) => "a rule denies it".to_owned(),
@@ -341,6 +361,8 @@ fn failed(call: &ToolCall, failure: Failure) -> Outcome {
         args_hash: call.args_hash().to_owned(),
         content: output::of_failure(&failure),
         failure: Some(failure),
+        artifact: None,
+        command: None,
     })
 }
 

@@ -2,9 +2,15 @@
 //!
 //! A tool gets arguments that its schema has already accepted. It never decides whether it may run;
 //! the session does. The erased form that the session runs is in `registered.rs`, schemas are checked
-//! in `schema.rs`, as far as `effort.rs` says that this can be done in reasonable work.
+//! in `schema.rs`, as far as `effort.rs` says that this can be done in reasonable work. What a tool gives
+//! is in `output.rs`, what it finds around its call in `context.rs`, how it says how far it is in
+//! `progress.rs`. What `#[tool]` expands to calls `function.rs`.
 
+mod context;
 mod effort;
+pub(crate) mod function;
+mod output;
+mod progress;
 mod registered;
 mod schema;
 #[cfg(test)]
@@ -16,6 +22,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::time::Duration;
 
+pub use context::{FromContext, Injections, Missing, ToolContext};
+pub use output::{IntoOutput, ToolCommand, ToolOutput};
+pub(crate) use progress::Queue;
+pub use progress::{Listener, Progress, ProgressReport};
 pub(crate) use registered::{Named, Registered, Tried};
 
 /// How long a tool may run unless it says otherwise.
@@ -103,11 +113,15 @@ impl std::fmt::Display for Level {
 /// assert_eq!(gateway.catalogue()[0].schema["properties"]["name"]["description"], "First name.");
 /// # Ok::<(), paraph_gateway::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tool",
+    note = "a function `f` with `#[tool]` is registered as `.tool(f {{}})`, one without as `.read(\"name\", \"what it does\", f)`"
+)]
 pub trait Tool: Send + Sync + 'static {
     /// What it takes: a type whose JSON form is an object.
     type Args: DeserializeOwned + JsonSchema + Send;
-    /// What it gives. The model reads it as JSON.
-    type Output: Serialize;
+    /// What it gives: anything that can be written as JSON, which the model reads, or a [`ToolOutput`].
+    type Output: IntoOutput;
     /// Its name: 1 to 128 letters, digits, `_`, `-` or `.`.
     const NAME: &'static str;
     /// What it does, for the model.
@@ -118,6 +132,18 @@ pub trait Tool: Send + Sync + 'static {
     /// Does it. An error is something the model may read.
     fn run(&self, args: Self::Args)
     -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
+
+    /// Does it, with a view of the call. It is this that the gateway calls; a tool that wants nothing of
+    /// the context leaves it as it is, and one that does may let `run` call it with
+    /// [`ToolContext::nowhere`].
+    fn run_in(
+        &self,
+        args: Self::Args,
+        context: &ToolContext<'_>,
+    ) -> impl Future<Output = Result<Self::Output, ToolError>> + Send {
+        let _ = context;
+        self.run(args)
+    }
 
     /// How long it may take.
     fn timeout(&self) -> Duration {
@@ -139,6 +165,17 @@ pub struct ToolError {
     pub text: String,
     /// Whether the arguments were at fault: then the reason is `tool_bad_args`, else `tool_error`.
     pub bad_args: bool,
+    /// Why the call has not ended at all, if it has not.
+    pub(crate) open: Option<Open>,
+}
+
+/// Why a call stays open though its tool returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Open {
+    /// It waits for something that its caller knows of.
+    Waits,
+    /// The program did not give what the tool needs.
+    Misused,
 }
 
 impl ToolError {
@@ -147,14 +184,33 @@ impl ToolError {
         ToolError {
             text: text.into(),
             bad_args: false,
+            open: None,
         }
     }
 
     /// The schema accepted the arguments, but the tool cannot.
     pub fn bad_args(text: impl Into<String>) -> ToolError {
         ToolError {
-            text: text.into(),
             bad_args: true,
+            ..ToolError::new(text)
+        }
+    }
+
+    /// The tool has not ended: it waits for something that its caller knows of, such as a person's
+    /// answer. Nothing is recorded, and under the same key the call runs again, from its top.
+    #[must_use]
+    pub fn unfinished() -> ToolError {
+        ToolError {
+            open: Some(Open::Waits),
+            ..ToolError::new("it waits")
+        }
+    }
+
+    /// The program made a mistake that no model can make good.
+    fn misused(text: String) -> ToolError {
+        ToolError {
+            open: Some(Open::Misused),
+            ..ToolError::new(text)
         }
     }
 }
@@ -165,7 +221,8 @@ impl<E: std::error::Error> From<E> for ToolError {
     }
 }
 
-type DynRun = dyn Fn(Json) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync;
+type DynRun =
+    dyn Fn(Json, Progress) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
 
 /// A tool whose schema is known only at run time: from an MCP server, or from a file.
 ///
@@ -206,7 +263,21 @@ impl DynTool {
         run: impl Fn(Json) -> Fut + Send + Sync + 'static,
     ) -> DynTool
     where
-        O: Serialize,
+        O: IntoOutput,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
+    {
+        DynTool::with_progress(name, about, schema, move |args, _| run(args))
+    }
+
+    /// The same for a tool that says how far it is while it runs.
+    pub fn with_progress<O, Fut>(
+        name: impl Into<String>,
+        about: impl Into<String>,
+        schema: serde_json::Value,
+        run: impl Fn(Json, Progress) -> Fut + Send + Sync + 'static,
+    ) -> DynTool
+    where
+        O: IntoOutput,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
     {
         DynTool {
@@ -216,9 +287,9 @@ impl DynTool {
             level: Level::Read,
             timeout: DEFAULT_TIMEOUT,
             output_cap: DEFAULT_OUTPUT_CAP,
-            run: Box::new(move |args| {
-                let running = run(args);
-                Box::pin(async move { registered::encode(&running.await?) })
+            run: Box::new(move |args, progress| {
+                let running = run(args, progress);
+                Box::pin(async move { running.await?.into_output() })
             }),
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Everything here belongs to a call that was counted and has its key to itself.
 
+use super::running::run;
 use super::{Admitted, Session, Ticket, broken, failed};
 use crate::budget::Late;
 use crate::call::ToolCall;
@@ -11,8 +12,7 @@ use crate::policy::Verdict;
 use crate::record::{Observation, Outcome, Reply};
 use crate::stop::{Failure, Stop};
 use crate::store::{Change, Guard};
-use crate::tool::{Registered, ToolError, Tried};
-use tokio::time::Instant;
+use crate::tool::{Injections, Registered, ToolError, ToolOutput, Tried};
 
 /// How a call ended, before it is recorded.
 struct Ending {
@@ -32,25 +32,34 @@ impl From<Outcome> for Ending {
 }
 
 impl Session {
-    pub(super) async fn finish(&self, admitted: Admitted<'_>) -> Result<Reply, Stop> {
+    pub(super) async fn finish(
+        &self,
+        admitted: Admitted<'_>,
+        injections: &Injections<'_>,
+    ) -> Result<Reply, Stop> {
         let outcome = match admitted {
-            Admitted::Ended(outcome) => outcome,
-            Admitted::Refused(ticket, outcome) => self.record(ticket, outcome.into()).await?,
-            Admitted::Go(ticket) => self.go(ticket).await?,
+            Admitted::Ended(outcome) => Some(outcome),
+            Admitted::Refused(ticket, outcome) => Some(self.record(ticket, outcome.into()).await?),
+            Admitted::Go(ticket) => self.go(ticket, injections).await?,
         };
         // Here, and only here, the two dialects part.
         match outcome {
-            Outcome::Stopped(stop) => Err(stop),
-            Outcome::Observed(Observation {
+            None => Ok(Reply::Unfinished),
+            Some(Outcome::Stopped(stop)) => Err(stop),
+            Some(Outcome::Observed(Observation {
                 failure: Some(failure),
                 ..
-            }) if self.0.scope.dialect == Dialect::Strict => Err(Stop::Failed(failure)),
-            Outcome::Observed(seen) => Ok(Reply::Observed(seen)),
+            })) if self.0.scope.dialect == Dialect::Strict => Err(Stop::Failed(failure)),
+            Some(Outcome::Observed(seen)) => Ok(Reply::Observed(seen)),
         }
     }
 
-    /// The checks 6 to 8, the tool, and the record.
-    async fn go(&self, mut ticket: Ticket<'_>) -> Result<Outcome, Stop> {
+    /// The checks 6 to 8, the tool, and the record. Nothing if the tool has not ended.
+    async fn go(
+        &self,
+        mut ticket: Ticket<'_>,
+        injections: &Injections<'_>,
+    ) -> Result<Option<Outcome>, Stop> {
         let Some(tool) = self.0.parts.tool(ticket.call.name()) else {
             let name = ticket.call.name();
             return Err(Stop::Internal(format!(
@@ -59,33 +68,45 @@ impl Session {
         };
         if let Err(failure) = self.may_run(tool, ticket.call) {
             let outcome = failed(ticket.call, failure);
-            return self.record(ticket, outcome.into()).await;
+            return self.record(ticket, outcome.into()).await.map(Some);
         }
         // Known before it runs: whoever opens the run after a crash must see that it was begun.
         if !ticket.place.stored {
             self.write(&mut ticket).await?;
         }
-        let started = Instant::now();
-        let running = tool.run(ticket.call.args());
-        let tried = self.0.budget.within(tool.timeout, running).await;
-        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (tried, ms) = run(self, tool, &ticket, injections).await;
         let tried = match tried {
-            Ok(tried) => Ok(tried),
+            Ok(Tried::Open(None)) => {
+                self.leave_open(ticket, ms).await;
+                return Ok(None);
+            }
+            Ok(Tried::Open(Some(misuse))) => {
+                self.leave_open(ticket, ms).await;
+                let name = &tool.spec.name;
+                return Err(Stop::Internal(format!("`{name}` cannot run: {misuse}")));
+            }
+            Ok(Tried::Output(output)) => Ok(Ok(output)),
+            Ok(Tried::Failed(error)) => Ok(Err(error)),
             Err(Late::Own) => Err(Failure::Timeout {
                 tool: tool.spec.name.clone(),
             }),
             Err(Late::Run) => {
-                // No outcome: with more time, the call may run again under its key.
-                ticket.place.record.ms = ms;
-                drop(ticket);
-                if let Err(error) = self.save().await {
-                    tracing::warn!(%error, "the time of a run was not saved");
-                }
+                // With more time, the call may run again under its key.
+                self.leave_open(ticket, ms).await;
                 return Err(Stop::MaxSeconds);
             }
         };
         let ending = self.ending(tool, ticket.call, tried, ms);
-        self.record(ticket, ending).await
+        self.record(ticket, ending).await.map(Some)
+    }
+
+    /// Gives a key back without an outcome, and saves the time that was used.
+    async fn leave_open(&self, mut ticket: Ticket<'_>, ms: u64) {
+        ticket.place.record.ms = ms;
+        drop(ticket);
+        if let Err(error) = self.save().await {
+            tracing::warn!(%error, "the time of a run was not saved");
+        }
     }
 
     /// Whether a call that was admitted may run.
@@ -113,27 +134,29 @@ impl Session {
         &self,
         tool: &Registered,
         call: &ToolCall,
-        tried: Result<Tried, Failure>,
+        tried: Result<Result<ToolOutput, ToolError>, Failure>,
         ms: u64,
     ) -> Ending {
         let name = call.name().to_owned();
         let failure = match tried {
-            Ok(Tried::Output(output)) => {
-                let (content, full_output) = output::shown(output, tool.output_cap);
+            Ok(Ok(given)) => {
+                let (content, full_output) = output::shown(given.content, tool.output_cap);
                 return Ending {
                     outcome: Outcome::Observed(Observation {
                         tool: name,
                         args_hash: call.args_hash().to_owned(),
                         content,
                         failure: None,
+                        artifact: given.artifact,
+                        command: given.command,
                     }),
                     full_output,
                     ms,
                 };
             }
-            Ok(Tried::Failed(ToolError { text, bad_args })) => {
-                let (tool, detail) = (name, self.words(&text));
-                match bad_args {
+            Ok(Err(error)) => {
+                let (tool, detail) = (name, self.words(&error.text));
+                match error.bad_args {
                     true => Failure::BadArgs { tool, detail },
                     false => Failure::Error { tool, detail },
                 }

@@ -3,11 +3,13 @@
 //! Called by the session after all checks have passed. Panics of a tool end here.
 
 use super::schema::Schema;
-use super::{DynTool, Tool, ToolError, ToolSpec};
+use super::{
+    DynTool, FromContext as _, IntoOutput, Open, Progress, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSpec,
+};
 use crate::json::Json;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
@@ -35,13 +37,16 @@ pub(crate) struct Named {
 
 /// How a run of a tool ended, if it was not cut off.
 pub(crate) enum Tried {
-    /// JSON text.
-    Output(String),
+    Output(ToolOutput),
     Failed(ToolError),
+    /// It did not end. With the reason, if the program is to blame.
+    Open(Option<String>),
 }
 
+type Running<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
+
 trait Erased: Send + Sync {
-    fn run<'a>(&'a self, args: &Json) -> BoxFuture<'a, Result<String, ToolError>>;
+    fn run<'a>(&'a self, args: &Json, context: &'a ToolContext<'_>) -> Running<'a>;
 }
 
 impl Named {
@@ -76,7 +81,7 @@ impl Named {
     pub(crate) fn function<A, O, F, Fut>(name: String, about: String, run: F) -> Named
     where
         A: DeserializeOwned + schemars::JsonSchema + Send + 'static,
-        O: Serialize + 'static,
+        O: IntoOutput + 'static,
         F: Fn(A) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
     {
@@ -112,16 +117,22 @@ impl Registered {
     }
 
     /// Runs the tool. A panic is a failure like any other; its message stays out of the model's sight.
-    pub(crate) async fn run(&self, args: &Json) -> Tried {
+    pub(crate) async fn run(&self, args: &Json, context: &ToolContext<'_>) -> Tried {
         // The future is built inside the block, so that a panic before the first await is caught too.
-        let guarded = AssertUnwindSafe(async { self.run.run(args).await }).catch_unwind();
+        let guarded = AssertUnwindSafe(async { self.run.run(args, context).await }).catch_unwind();
         match guarded.await {
-            Ok(Ok(output)) if output.len() > MAX_OUTPUT => Tried::Failed(ToolError::new(format!(
-                "the output has {} bytes, more than the {MAX_OUTPUT} that can be kept",
-                output.len()
-            ))),
+            Ok(Ok(output)) if output.content.len() > MAX_OUTPUT => {
+                Tried::Failed(ToolError::new(format!(
+                    "the output has {} bytes, more than the {MAX_OUTPUT} that can be kept",
+                    output.content.len()
+                )))
+            }
             Ok(Ok(output)) => Tried::Output(output),
-            Ok(Err(error)) => Tried::Failed(error),
+            Ok(Err(error)) => match error.open {
+                None => Tried::Failed(error),
+                Some(Open::Waits) => Tried::Open(None),
+                Some(Open::Misused) => Tried::Open(Some(error.text)),
+            },
             Err(_) => {
                 tracing::error!(tool = self.spec.name, "a tool panicked");
                 Tried::Failed(ToolError::new("it broke off with an internal error"))
@@ -133,9 +144,9 @@ impl Registered {
 struct Typed<T>(T);
 
 impl<T: Tool> Erased for Typed<T> {
-    fn run<'a>(&'a self, args: &Json) -> BoxFuture<'a, Result<String, ToolError>> {
+    fn run<'a>(&'a self, args: &Json, context: &'a ToolContext<'_>) -> Running<'a> {
         let args = decode::<T::Args>(args);
-        Box::pin(async move { encode(&self.0.run(args?).await?) })
+        Box::pin(async move { self.0.run_in(args?, context).await?.into_output() })
     }
 }
 
@@ -144,26 +155,23 @@ struct Function<A, F>(F, PhantomData<fn(A)>);
 impl<A, O, F, Fut> Erased for Function<A, F>
 where
     A: DeserializeOwned + Send + 'static,
-    O: Serialize + 'static,
+    O: IntoOutput + 'static,
     F: Fn(A) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
 {
-    fn run<'a>(&'a self, args: &Json) -> BoxFuture<'a, Result<String, ToolError>> {
+    fn run<'a>(&'a self, args: &Json, _: &'a ToolContext<'_>) -> Running<'a> {
         let args = decode::<A>(args);
-        Box::pin(async move { encode(&(self.0)(args?).await?) })
+        Box::pin(async move { (self.0)(args?).await?.into_output() })
     }
 }
 
 struct Dynamic(Box<super::DynRun>);
 
 impl Erased for Dynamic {
-    fn run<'a>(&'a self, args: &Json) -> BoxFuture<'a, Result<String, ToolError>> {
-        (self.0)(args.clone())
+    fn run<'a>(&'a self, args: &Json, context: &'a ToolContext<'_>) -> Running<'a> {
+        let progress = Progress::from_context(context).unwrap_or_default();
+        (self.0)(args.clone(), progress)
     }
-}
-
-pub(super) fn encode<O: Serialize>(output: &O) -> Result<String, ToolError> {
-    Ok(serde_json::to_string(output)?)
 }
 
 /// Typed arguments, from their exact text.

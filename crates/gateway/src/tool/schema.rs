@@ -4,7 +4,9 @@
 
 use super::effort;
 use crate::json::{Json, Shape, Style, write};
-use jsonschema::{PatternOptions, Validator};
+use crate::policy::closest;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 /// A schema from outside may not be deeper than this, so that compiling it cannot exhaust the stack.
@@ -13,6 +15,8 @@ const MAX_DEPTH: usize = 64;
 const MAX_VALUES: u64 = 20_000;
 /// How many mistakes the model is told of at once.
 const MAX_TOLD: usize = 3;
+/// How many names are listed.
+const MAX_NAMES: usize = 20;
 /// How many bytes of one mistake: a message may quote the argument.
 const MAX_MESSAGE: usize = 300;
 
@@ -62,15 +66,53 @@ impl Schema {
         let mut told = Vec::new();
         for error in self.validator.iter_errors(&value).take(MAX_TOLD) {
             let place = error.instance_path().to_string();
-            let message = cut(error.to_string());
             told.push(match place.as_str() {
-                "" => message,
-                place => format!("at {place}: {message}"),
+                "" => cut(self.at_top(&error)),
+                place => format!("at {place}: {}", cut(error.to_string())),
             });
         }
         match told.is_empty() {
             true => Ok(()),
             false => Err(told.join("; ")),
+        }
+    }
+}
+
+impl Schema {
+    /// A mistake in the arguments as a whole, said so that a model can mend it.
+    fn at_top(&self, error: &ValidationError<'_>) -> String {
+        let Some(known) = self.source.get("properties").and_then(Value::as_object) else {
+            return error.to_string();
+        };
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                let list = |names: &mut dyn Iterator<Item = &String>| {
+                    let quoted: Vec<_> = names.take(MAX_NAMES).map(|n| format!("`{n}`")).collect();
+                    quoted.join(", ")
+                };
+                let known_names = || known.keys().map(String::as_str);
+                let close = unexpected
+                    .iter()
+                    .find_map(|name| closest(name, known_names()));
+                let close =
+                    close.map_or(String::new(), |name| format!("; the closest is `{name}`"));
+                let unexpected = list(&mut unexpected.iter());
+                match known.is_empty() {
+                    true => format!("there is no argument {unexpected}; it takes none"),
+                    false => {
+                        let known = list(&mut known.keys());
+                        format!("there is no argument {unexpected}; there are {known}{close}")
+                    }
+                }
+            }
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                let says = |key| known.get(name)?.get(key)?.as_str();
+                let kind = says("type").map_or(String::new(), |kind| format!(" ({kind})"));
+                let about = says("description").map_or(String::new(), |it| format!(": {it}"));
+                format!("the argument `{name}` is missing{kind}{about}")
+            }
+            _ => error.to_string(),
         }
     }
 }

@@ -13,7 +13,7 @@ fn args(text: &str) -> Json {
 fn tool<A, O, Fut>(run: impl Fn(A) -> Fut + Send + Sync + 'static) -> Registered
 where
     A: DeserializeOwned + JsonSchema + Send + 'static,
-    O: Serialize + 'static,
+    O: IntoOutput + 'static,
     Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
 {
     Named::function("tool".into(), "about".into(), run)
@@ -25,9 +25,10 @@ where
 async fn call(tool: &Registered, text: &str) -> Result<String, ToolError> {
     let args = args(text);
     tool.check(&args).map_err(ToolError::bad_args)?;
-    match tool.run(&args).await {
-        Tried::Output(output) => Ok(output),
+    match tool.run(&args, &ToolContext::nowhere()).await {
+        Tried::Output(output) => Ok(output.content),
         Tried::Failed(error) => Err(error),
+        Tried::Open(_) => Err(ToolError::unfinished()),
     }
 }
 

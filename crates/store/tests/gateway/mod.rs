@@ -6,7 +6,7 @@
 
 use futures::future::join_all;
 use paraph_gateway::{
-    Add, CallRecord, Change, Guard, Observation, Outcome, RunRef, Store, StoreError,
+    Add, CallRecord, Change, Guard, Observation, Outcome, RunRef, Store, StoreError, ToolCommand,
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -42,6 +42,11 @@ fn done(mut call: CallRecord, text: &str) -> CallRecord {
         args_hash: call.args_hash.clone(),
         content: text.to_owned(),
         failure: None,
+        artifact: Some(r#"{"rows":[1,2]}"#.to_owned()),
+        command: Some(ToolCommand {
+            update: Some(r#"{"n": 1e999}"#.to_owned()),
+            goto: vec!["report".to_owned()],
+        }),
     }));
     call.full_output = Some("x".repeat(50_000));
     call.ms = 12;
