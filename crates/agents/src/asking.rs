@@ -4,15 +4,15 @@
 //! read when nobody else can add to it. A model call is paid for before it is made (most it may use), settled after it (what it used), and cut
 //! off at the run's deadline. A failure of the model is the end of the run with a reason, never an error.
 
+use crate::calling::{Calling, SHOWN_ARGUMENTS, elapsed_ms};
 use crate::ending::Ending;
 use crate::event::{AgentEventData, BudgetView, SpokenMessage};
-use crate::outcome::TraceRow;
 use crate::spent::Spent;
 use crate::terms::ANSWER_TOKENS;
 use futures::StreamExt as _;
 use paraph_gateway::{
-    BegunStep, Budget, Dialect, Gateway, Late, Limits, Observation, Price, Redactor, Reply,
-    Reserved, Scope, Session, Spend, Stop, ToolCall, UNLIMITED,
+    BegunStep, Budget, Dialect, Gateway, Late, Limits, Price, Redactor, Reserved, Scope, Session,
+    Spend, Stop, ToolCall, UNLIMITED,
 };
 use paraph_graph::{Ctx, MessagePhase, NodeError};
 use paraph_models::{
@@ -27,9 +27,6 @@ use tokio::time::Instant;
 
 /// An answer cut shorter than this is of no use, so the model is not asked for it.
 const SHORTEST_ANSWER: u64 = 64;
-
-/// How many characters of a call's arguments are shown.
-const SHOWN_ARGUMENTS: usize = 120;
 
 /// What the nodes of one run find in their context.
 pub(crate) struct RunContext {
@@ -94,7 +91,7 @@ impl From<Stop> for Early {
 pub(crate) struct Unfinished(pub(crate) Stop);
 
 impl Unfinished {
-    fn of(stop: &Stop) -> Option<Unfinished> {
+    pub(crate) fn of(stop: &Stop) -> Option<Unfinished> {
         let unfinished = matches!(stop, Stop::StoreError(_) | Stop::Conflict(_));
         unfinished.then(|| Unfinished(stop.clone()))
     }
@@ -327,65 +324,13 @@ impl<'r> Asking<'r> {
         }
     }
 
-    /// Calls a tool through the gateway and says so. The row is the call's in the result.
-    pub(crate) async fn hand(
-        &self,
-        ctx: &Ctx,
-        step: u64,
-        call: &ToolCall,
-    ) -> Result<(TraceRow, Result<Observation, Stop>), NodeError> {
-        ctx.emit(AgentEventData::ToolStarted {
+    /// Where the calls of a decision are made.
+    pub(crate) fn calling(&self, step: u64) -> Calling<'r> {
+        Calling {
+            session: self.session.clone(),
+            redactor: self.run.redactor(),
             step,
-            tool: call.name().to_owned(),
-            args: self.run.redactor().brief(call, SHOWN_ARGUMENTS),
-            args_hash: call.args_hash().to_owned(),
-        })
-        .await?;
-        let started = Instant::now();
-        let seen = match self.session.call(&ctx.key("call"), call).await {
-            Ok(Reply::Observed(seen)) => Ok(seen),
-            Ok(_) => Err(Stop::ApprovalPending),
-            Err(stop) => Err(stop),
-        };
-        let failure = match &seen {
-            Ok(seen) => seen.failure.clone().map(Stop::Failed),
-            Err(stop) => Some(stop.clone()),
-        };
-        let ms = elapsed_ms(started);
-        let row = self.called(ctx, (step, ms), call, failure).await?;
-        match seen.as_ref().err().and_then(Unfinished::of) {
-            Some(unfinished) => Err(unfinished.into()),
-            None => Ok((row, seen)),
         }
-    }
-
-    /// Says how a call ended, and gives its row.
-    pub(crate) async fn called(
-        &self,
-        ctx: &Ctx,
-        (step, ms): (u64, u64),
-        call: &ToolCall,
-        failure: Option<Stop>,
-    ) -> Result<TraceRow, NodeError> {
-        let row = TraceRow {
-            step,
-            tool: call.name().to_owned(),
-            args_hash: call.args_hash().to_owned(),
-            ok: failure.is_none(),
-            stop_reason: failure.as_ref().map(ToString::to_string),
-        };
-        ctx.emit(AgentEventData::ToolEnded {
-            step,
-            tool: row.tool.clone(),
-            args: self.run.redactor().brief(call, SHOWN_ARGUMENTS),
-            args_hash: row.args_hash.clone(),
-            ok: row.ok,
-            ms,
-            detail: failure.clone().and_then(|stop| Ending::from(stop).detail),
-            stop_reason: failure,
-        })
-        .await?;
-        Ok(row)
     }
 
     async fn tell(&self, ctx: &Ctx, step: u64, message: &Message) -> Result<(), NodeError> {
@@ -411,10 +356,6 @@ enum Failed {
     /// The run's time was over.
     Late,
     Model(ModelError),
-}
-
-fn elapsed_ms(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What an answer used, and whether that is our estimate because the provider did not say it.

@@ -1,8 +1,9 @@
 //! A conversation as a channel of a graph's state: a checkpoint stores what was added, not the whole.
 //!
-//! The list itself, and how it grows, is `paraph_models`'; this is the seam to the engine.
+//! The list itself, and how it grows, is `paraph_models`'; this is the seam to the engine. What works on
+//! any state with a conversation asks for [`HasMessages`].
 
-use paraph_graph::{Change, List};
+use paraph_graph::{Change, List, State, Update};
 use paraph_models::{Edit, Error, Message, Messages};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,56 @@ impl Conversation {
     }
 }
 
+/// A state with a conversation: what the tool node and [`crate::tools_condition`] work on.
+///
+/// ```
+/// use paraph_agents::{Conversation, HasMessages, add_messages};
+/// use paraph_graph::{State, Update};
+/// use paraph_models::Message;
+///
+/// #[derive(State, Clone, Default)]
+/// struct Chat {
+///     #[reduce(add_messages, list)]
+///     messages: Conversation,
+///     city: String,
+/// }
+///
+/// impl HasMessages for Chat {
+///     fn conversation(&self) -> &Conversation {
+///         &self.messages
+///     }
+///     fn say(update: Update<Chat>, messages: Vec<Message>) -> Update<Chat> {
+///         update.messages(messages)
+///     }
+/// }
+/// ```
+pub trait HasMessages: State {
+    /// The conversation.
+    fn conversation(&self) -> &Conversation;
+
+    /// Adds messages to what an update writes.
+    #[must_use]
+    fn say(update: Update<Self>, messages: Vec<Message>) -> Update<Self>;
+}
+
+/// A state that is nothing but a conversation.
+#[derive(State, Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct MessagesState {
+    /// The conversation.
+    #[reduce(add_messages, list)]
+    pub messages: Conversation,
+}
+
+impl HasMessages for MessagesState {
+    fn conversation(&self) -> &Conversation {
+        &self.messages
+    }
+
+    fn say(update: Update<MessagesState>, messages: Vec<Message>) -> Update<MessagesState> {
+        update.messages(messages)
+    }
+}
+
 /// The reducer of a conversation: ids replace, removals remove, everything else is appended.
 ///
 /// # Errors
@@ -86,7 +137,6 @@ pub fn add_messages(all: &mut Conversation, new: Conversation) -> Result<Change,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paraph_graph::State;
 
     #[derive(State, Clone, Default, Debug, PartialEq)]
     struct Chat {

@@ -1,4 +1,5 @@
-//! The crate's one error type: why an agent cannot be set up. What ends a run is a stop reason.
+//! The crate's one error type: why an agent cannot be set up, and why a tool node fails. What ends the run
+//! of an agent is a stop reason.
 
 /// Why a run cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -27,4 +28,23 @@ pub enum Error {
     /// The session could not be opened.
     #[error("the run cannot begin: {0}")]
     Stopped(paraph_gateway::Stop),
+    /// A call at a tool node ended the run: its budget is used up, or the model is in a loop.
+    #[error("a tool call ended the run: {0}")]
+    Ended(paraph_gateway::Stop),
+    /// A tool node was sent a call that the model's last message does not have.
+    #[error("there is no tool call number {index}: the model's last message has {calls}")]
+    NoToolCall {
+        /// Its place among the calls.
+        index: usize,
+        /// How many there are.
+        calls: usize,
+    },
+    /// A tool asked for something that cannot be done in the graph it was called from.
+    #[error("the command of the tool `{tool}` does not fit: {why}")]
+    BadCommand {
+        /// The tool.
+        tool: String,
+        /// What does not fit.
+        why: String,
+    },
 }

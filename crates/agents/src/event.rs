@@ -106,6 +106,20 @@ pub enum AgentEventData {
         /// Twelve digits that stand for the arguments.
         args_hash: String,
     },
+    /// A tool says how far it is.
+    ToolProgress {
+        /// The step.
+        step: u64,
+        /// The tool.
+        tool: String,
+        /// Twelve digits that stand for the arguments.
+        args_hash: String,
+        /// What it says, redacted and bounded.
+        data: serde_json::Value,
+        /// How many reports before this one were left out.
+        #[serde(skip_serializing_if = "is_zero", default)]
+        left_out: u64,
+    },
     /// The gateway has answered.
     ToolEnded {
         /// The step.
@@ -155,6 +169,14 @@ pub enum AgentEventData {
         /// What came out.
         result: RunResult,
     },
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands a reference over"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A message as it is shown: redacted.

@@ -18,7 +18,10 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Every tool call of every agent passes [`paraph_gateway::Session::call`]; nothing here runs a tool,
+//! For a graph of your own over a conversation there are the parts: [`tool_node`] and [`tools_condition`]. If you
+//! come from LangGraph, begin with the [table of names](from_langgraph).
+//!
+//! Every tool call of every agent passes [`paraph_gateway::Session::call_with`]; nothing here runs a tool,
 //! opens a connection or reads the environment by itself.
 //!
 //! # Layout
@@ -27,9 +30,12 @@
 //! - `event`, `outcome`: what a run tells ([`AgentEvent`]) and what comes out of it ([`RunResult`]).
 //! - `run`: a run under way ([`AgentRun`]): the engine's stream, told in the words of agents.
 //! - `stores`: where threads and records are kept ([`Stores`]). `spent`: what a run has used, in its state.
-//! - `asking`: one model call within the run's budget. `ending`: why a run ends, as part of a state.
+//! - `asking`: one model call within the run's budget. `calling`: one tool call, told as it goes.
+//! - `ending`: why a run ends, as part of a state.
 //! - `python_json`: JSON laid out as Python's `json.dumps` does, for prompts.
-//! - `conversation`: a channel of messages. `react`: the loop with a provider's tool calls ([`React`]).
+//! - `conversation`: a channel of messages, and what has one ([`HasMessages`]). `tools_condition`: where to
+//!   go after the model ([`tools_condition`]). `tool_node`: its calls, one task each ([`tool_node`]).
+//! - `react`: the loop of these ([`React`]).
 //! - `support`: the refund agent, with JSON actions or with tool calls ([`Support`]).
 //! - `rehearsal`: a rule-based model that plays the support agent's part ([`Rehearsal`]).
 
@@ -40,6 +46,7 @@ mod event;
 mod outcome;
 
 mod asking;
+mod calling;
 mod ending;
 mod run;
 mod spent;
@@ -50,11 +57,15 @@ mod python_json;
 mod react;
 mod rehearsal;
 mod support;
+mod tool_node;
+mod tools_condition;
 
 mod error;
 
 pub use catalogue::{AgentInfo, ToolInfo, builtin};
-pub use conversation::{Conversation, add_messages};
+pub use conversation::{
+    Conversation, HasMessages, MessagesState, MessagesStateUpdate, add_messages,
+};
 pub use error::Error;
 pub use event::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
 pub use outcome::{ActionEcho, ActionResult, HistoryRow, MessageResult, RunResult, TraceRow};
@@ -65,6 +76,11 @@ pub use run::AgentRun;
 pub use stores::Stores;
 pub use support::{Case, Support};
 pub use terms::{ANSWER_TOKENS, Terms};
+pub use tool_node::{ToolNode, ToolRuntime, tool_node, update_command};
+pub use tools_condition::{TOOLS, tools_condition, tools_or};
+
+#[doc = include_str!("docs/from_langgraph.md")]
+pub mod from_langgraph {}
 
 /// The examples of the project's README, compiled.
 #[cfg(doctest)]

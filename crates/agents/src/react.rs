@@ -1,25 +1,28 @@
 //! The loop with a provider's tool calls: ask the model, make all its calls at once, ask again.
 //!
-//! The calls of one turn are tasks beside each other: one that waits or fails holds up no other, and the
-//! results come in the order of the calls. What a call does wrong the model reads; budget and loops end the run.
+//! It is a graph of the tool node and its branch, as anybody can build one, with what makes it an agent:
+//! a model within a budget, a trace, and one reason for which a run ends.
 
 use crate::asking::{Asking, Early};
-use crate::conversation::{Conversation, add_messages};
+use crate::calling::Calling;
+use crate::conversation::{Conversation, HasMessages, add_messages};
 use crate::ending::{Ending, keep_first};
 use crate::outcome::{RunResult, TraceRow, of_messages};
 use crate::run::{AgentRun, Application, Begin, Beginning, Route, outcome_of, start};
 use crate::spent::Spent;
 use crate::terms::check_task;
+use crate::tool_node::{Desk, ToolNode};
+use crate::tools_condition::{TOOLS, tools_condition};
 use crate::{AgentEventData, Error, Terms};
-use paraph_gateway::{Dialect, Gateway, Stop, ToolCall};
+use futures::future::BoxFuture;
+use paraph_gateway::{Dialect, Gateway, Stop};
 use paraph_graph::{
-    CheckpointId, Ctx, Drawing, END, Each, Goto, Graph, MemoryStore, RunId, State, Store, Update,
-    with,
+    CheckpointId, Ctx, Drawing, END, Goto, Graph, MemoryStore, NodeError, RunId, State, Store,
+    Update, with,
 };
 use paraph_models::{Body, ChatRequest, Message, Messages, ToolSpec, repair};
 
 const MODEL: &str = "model";
-const CALL: Each<usize> = Each::new("call");
 
 /// The state of a run with messages.
 #[derive(State, Clone, Default)]
@@ -104,10 +107,10 @@ impl React {
         };
         let graph = Graph::<ReactState>::new(name.clone())
             .node(MODEL, with(speaker, speak))
-            .each(CALL, make_call)
+            .each(TOOLS, ToolNode::of_agent(Tools))
             .start(MODEL)
-            .branch(MODEL, after_model, [CALL.name(), END])
-            .branch(CALL, after_calls, [MODEL, END])
+            .branch(MODEL, after_model, [TOOLS.name(), END])
+            .branch(TOOLS, after_calls, [MODEL, END])
             .build()?;
         Ok(React {
             name,
@@ -212,12 +215,22 @@ fn fresh(task: &str) -> Update<ReactState> {
         .replace_ending(None)
 }
 
+impl HasMessages for ReactState {
+    fn conversation(&self) -> &Conversation {
+        &self.messages
+    }
+
+    fn say(update: Update<ReactState>, messages: Vec<Message>) -> Update<ReactState> {
+        update.messages(messages)
+    }
+}
+
 impl Application for React {
     type State = ReactState;
 
     fn route(state: &ReactState) -> Route {
         let called = state.messages.last().is_some_and(|last| !last.is_ai());
-        let from = if called { CALL.name() } else { MODEL };
+        let from = if called { TOOLS.name() } else { MODEL };
         let cause = match &state.ending {
             Some(ending) if ending.stop == Stop::Success => "the model has its answer".to_owned(),
             Some(ending) => format!("stopped: {}", ending.stop),
@@ -248,11 +261,10 @@ impl Application for React {
     }
 }
 
-/// One task for each call of the model's last message.
 fn after_model(state: &ReactState) -> Goto {
-    match (&state.ending, open_calls(state)) {
-        (Some(_), _) | (None, 0) => END.into(),
-        (None, calls) => CALL.send_all(0..calls).into(),
+    match state.ending {
+        Some(_) => END.into(),
+        None => tools_condition(state),
     }
 }
 
@@ -261,41 +273,6 @@ fn after_calls(state: &ReactState) -> &'static str {
         Some(_) => END,
         None => MODEL,
     }
-}
-
-/// A call of the model's, ready for the gateway.
-struct OpenCall {
-    id: String,
-    call: ToolCall,
-}
-
-/// The model's last message.
-fn asked(state: &ReactState) -> Option<&Message> {
-    state.messages.iter().rfind(|message| message.is_ai())
-}
-
-/// How many calls it has: also those whose arguments are no JSON, which the gateway counts and answers.
-fn open_calls(state: &ReactState) -> usize {
-    asked(state).map_or(0, |asked| {
-        asked.tool_calls().len() + asked.invalid_tool_calls().len()
-    })
-}
-
-/// One of them. Each task reads its own call alone: a turn may have many, with long arguments.
-fn open_call(state: &ReactState, index: usize) -> Option<OpenCall> {
-    let asked = asked(state)?;
-    let fine = asked.tool_calls();
-    if let Some(call) = fine.get(index) {
-        return Some(OpenCall {
-            id: call.id.clone(),
-            call: ToolCall::native(call.name.clone(), call.args.as_str()),
-        });
-    }
-    let call = asked.invalid_tool_calls().get(index - fine.len())?;
-    Some(OpenCall {
-        id: call.id.clone(),
-        call: ToolCall::native(call.name.clone().unwrap_or_default(), &call.args),
-    })
 }
 
 /// Asks the model.
@@ -355,37 +332,42 @@ async fn answer(
     })
 }
 
-/// Makes one of the model's calls.
-async fn make_call(
-    index: usize,
-    state: &ReactState,
-    ctx: &Ctx,
-) -> paraph_graph::Result<Update<ReactState>> {
-    let Some(OpenCall { id, call }) = open_call(state, index) else {
-        let stop = Stop::Internal(format!("there is no call number {index}"));
-        return Ok(ReactState::update().ending(Some(stop.into())));
-    };
-    let run = match Asking::of(ctx, state.spent.as_ref(), state.step).await {
-        Ok(run) => run,
-        Err(early) => return Ok(ReactState::update().ending(Some(early.ending()?))),
-    };
-    let (row, seen) = match index as u64 >= state.slots {
-        true => {
-            let stop = Stop::MaxToolCalls;
-            let said = run.called(ctx, (state.step, 0), &call, Some(stop.clone()));
-            (said.await?, Err(stop))
-        }
-        false => run.hand(ctx, state.step, &call).await?,
-    };
-    let update = ReactState::update().trace([row]);
-    Ok(match seen {
-        Ok(seen) if seen.ok() => update.messages([Message::tool(id, seen.text())]),
-        Ok(seen) => update.messages([Message::tool_error(id, seen.text())]),
-        // Every call has a result, in a conversation that ends here too.
-        Err(stop) => update
-            .messages([Message::tool_error(id, stop.to_string())])
-            .ending(Some(stop.into())),
-    })
+/// The calls of this agent: in the session of its run, with a row for each, and an ending for the one
+/// reason of a run.
+struct Tools;
+
+impl Desk<ReactState> for Tools {
+    fn calling<'a>(
+        &'a self,
+        state: &'a ReactState,
+        ctx: &'a Ctx,
+    ) -> BoxFuture<'a, Result<Calling<'a>, Early>> {
+        Box::pin(async move {
+            let run = Asking::of(ctx, state.spent.as_ref(), state.step).await?;
+            Ok(run.calling(state.step))
+        })
+    }
+
+    fn slots(&self, state: &ReactState) -> u64 {
+        state.slots
+    }
+
+    fn takes_commands(&self) -> bool {
+        false
+    }
+
+    fn settle(
+        &self,
+        update: Update<ReactState>,
+        row: Option<TraceRow>,
+        stop: Option<Stop>,
+    ) -> Result<Update<ReactState>, NodeError> {
+        let update = update.trace(row);
+        Ok(match stop {
+            None => update,
+            Some(stop) => update.ending(Some(stop.into())),
+        })
+    }
 }
 
 #[cfg(test)]

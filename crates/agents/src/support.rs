@@ -13,14 +13,17 @@ mod prompt;
 mod tools;
 
 use crate::asking::{Asking, Early};
+use crate::calling::Called;
 use crate::ending::{Ending, keep_first};
 use crate::outcome::{RunResult, TraceRow, of_actions};
 use crate::run::{AgentRun, Application, Begin, Beginning, Route, outcome_of, start};
 use crate::spent::Spent;
 use crate::terms::check_task;
 use crate::{Error, React, Stores, Terms};
-use paraph_gateway::{Dialect, Gateway, Limits, Step, Stop, ToolCall, parse_action};
-use paraph_graph::{CheckpointId, Ctx, Drawing, END, Graph, RunId, State, Store, Update, with};
+use paraph_gateway::{Dialect, Gateway, Injections, Limits, Step, Stop, ToolCall, parse_action};
+use paraph_graph::{
+    CheckpointId, Ctx, Drawing, END, Graph, NodeError, RunId, State, Store, Update, with,
+};
 use paraph_models::{ChatRequest, Message, ResponseFormat};
 use serde::{Deserialize, Serialize};
 
@@ -422,7 +425,12 @@ async fn act(state: &SupportState, ctx: &Ctx) -> paraph_graph::Result<Update<Sup
         Ok(asking) => asking,
         Err(early) => return Ok(SupportState::update().ending(Some(early.ending()?))),
     };
-    let (row, seen) = asking.hand(ctx, step, &call).await?;
+    let calling = asking.calling(step);
+    let (row, seen) = match calling.make(ctx, &call, Injections::new()).await? {
+        Called::Seen(row, seen) => (row, Ok(seen)),
+        Called::Stopped(row, stop) => (row, Err(stop)),
+        Called::Waits => return Err(NodeError::msg("a tool waits, and nobody can be asked")),
+    };
     let update = SupportState::update().trace([row]);
     Ok(match seen {
         Ok(seen) => update.decided(None).history([Turn {

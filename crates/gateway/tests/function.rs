@@ -330,11 +330,14 @@ fn what_goes_beside_the_text_is_bounded() {
     for _ in 0..80 {
         deep = json!([deep]);
     }
-    let error = ToolCommand::update(&deep).unwrap_err();
-    assert!(
-        error.text.starts_with("the update cannot be kept: "),
-        "{}",
-        error.text
+    let commanded = |update: Value| {
+        let command = ToolCommand::update(&update).unwrap();
+        ToolOutput::text("").command(command).unwrap_err().text
+    };
+    assert!(commanded(json!({ "deep": deep })).starts_with("the update cannot be kept: "));
+    assert_eq!(
+        commanded(json!([1])),
+        "the update cannot be kept: it is no object"
     );
     let many = (0..101).fold(ToolCommand::default(), |all, n| all.goto(n.to_string()));
     let error = ToolOutput::text("").command(many).unwrap_err();

@@ -219,7 +219,7 @@ fn the_graph_is_a_loop_of_two_nodes() {
         .iter()
         .map(|node| node.name.to_string())
         .collect();
-    assert_eq!(names, ["__start__", "model", "call", "__end__"]);
+    assert_eq!(names, ["__start__", "model", "tools", "__end__"]);
 }
 
 /// A store of which one write fails, and has happened or not.

@@ -5,11 +5,11 @@
 //! means is its reader's business: the gateway carries it and never looks inside.
 
 use super::ToolError;
-use crate::json::{Bounds, Json, Style, quote};
+use crate::json::{Bounds, Json, Shape, Style, quote};
 use serde::{Deserialize, Serialize};
 
 /// How many bytes an artifact may have, and how many an update.
-pub(super) const MAX_BESIDE: usize = 4 << 20;
+const MAX_BESIDE: usize = 4 << 20;
 /// How many targets a command may name.
 const MAX_TARGETS: usize = 100;
 
@@ -50,10 +50,10 @@ impl ToolCommand {
     /// Writes this, an object keyed by what is to be written.
     ///
     /// # Errors
-    /// If it cannot be written as JSON, or is too large or too deep.
+    /// If it cannot be written as JSON.
     pub fn update(update: &impl Serialize) -> Result<ToolCommand, ToolError> {
         Ok(ToolCommand {
-            update: Some(encode_beside("the update", update)?),
+            update: Some(serde_json::to_string(update)?),
             goto: Vec::new(),
         })
     }
@@ -94,15 +94,26 @@ impl ToolOutput {
     /// # Errors
     /// If it cannot be written as JSON, or is too large or too deep.
     pub fn artifact(mut self, artifact: &(impl Serialize + ?Sized)) -> Result<Self, ToolError> {
-        self.artifact = Some(encode_beside("the artifact", artifact)?);
+        let text = serde_json::to_string(artifact)?;
+        beside("the artifact", &text)?;
+        self.artifact = Some(text);
         Ok(self)
     }
 
     /// Asks for this to be done.
     ///
     /// # Errors
-    /// If it names too many targets, or one without a name.
+    /// If its update is no object, too large or too deep, or if it names too many targets or one without
+    /// a name.
     pub fn command(mut self, command: ToolCommand) -> Result<Self, ToolError> {
+        if let Some(update) = &command.update
+            && !matches!(
+                beside("the update", update)?.view().shape(),
+                Shape::Object(_)
+            )
+        {
+            return Err(ToolError::new("the update cannot be kept: it is no object"));
+        }
         if command.goto.len() > MAX_TARGETS || command.goto.iter().any(String::is_empty) {
             let why = format!("a command has up to {MAX_TARGETS} targets, each with a name");
             return Err(ToolError::new(why));
@@ -112,17 +123,15 @@ impl ToolOutput {
     }
 }
 
-fn encode_beside(what: &str, value: &(impl Serialize + ?Sized)) -> Result<String, ToolError> {
-    let text = serde_json::to_string(value)?;
+/// Reads what is to go beside the text, within bounds.
+fn beside(what: &str, text: &str) -> Result<Json, ToolError> {
     let bounds = Bounds {
         bytes: MAX_BESIDE,
         depth: Bounds::default().depth,
         digits: usize::MAX,
     };
-    match Json::read(&text, bounds) {
-        Ok(_) => Ok(text),
-        Err(error) => Err(ToolError::new(format!("{what} cannot be kept: {error}"))),
-    }
+    Json::read(text, bounds)
+        .map_err(|error| ToolError::new(format!("{what} cannot be kept: {error}")))
 }
 
 /// What a tool may return: a [`ToolOutput`], or anything that can be written as JSON.

@@ -67,7 +67,7 @@ impl Schema {
         for error in self.validator.iter_errors(&value).take(MAX_TOLD) {
             let place = error.instance_path().to_string();
             told.push(match place.as_str() {
-                "" => cut(self.at_top(&error)),
+                "" => cut(self.at_top(&error, &value)),
                 place => format!("at {place}: {}", cut(error.to_string())),
             });
         }
@@ -80,34 +80,27 @@ impl Schema {
 
 impl Schema {
     /// A mistake in the arguments as a whole, said so that a model can mend it.
-    fn at_top(&self, error: &ValidationError<'_>) -> String {
-        let Some(known) = self.source.get("properties").and_then(Value::as_object) else {
-            return error.to_string();
-        };
+    fn at_top(&self, error: &ValidationError<'_>, args: &Value) -> String {
+        let known = self.source.get("properties").and_then(Value::as_object);
+        let known = |name: &str| known?.get(name);
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let list = |names: &mut dyn Iterator<Item = &String>| {
-                    let quoted: Vec<_> = names.take(MAX_NAMES).map(|n| format!("`{n}`")).collect();
-                    quoted.join(", ")
-                };
-                let known_names = || known.keys().map(String::as_str);
                 let close = unexpected
                     .iter()
-                    .find_map(|name| closest(name, known_names()));
-                let close =
-                    close.map_or(String::new(), |name| format!("; the closest is `{name}`"));
-                let unexpected = list(&mut unexpected.iter());
-                match known.is_empty() {
-                    true => format!("there is no argument {unexpected}; it takes none"),
-                    false => {
-                        let known = list(&mut known.keys());
-                        format!("there is no argument {unexpected}; there are {known}{close}")
-                    }
-                }
+                    .find_map(|name| closest(name, self.names()));
+                let close = close.map_or(String::new(), |it| format!("; the closest is `{it}`"));
+                let unexpected = list(unexpected.iter().map(String::as_str));
+                let names = list(self.names());
+                format!("there is no argument {unexpected}; there are {names}{close}")
+            }
+            ValidationErrorKind::FalseSchema => {
+                let given = args.as_object().into_iter().flat_map(|args| args.keys());
+                let given = list(given.map(String::as_str));
+                format!("there is no argument {given}; it takes none")
             }
             ValidationErrorKind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
-                let says = |key| known.get(name)?.get(key)?.as_str();
+                let says = |key| known(name)?.get(key)?.as_str();
                 let kind = says("type").map_or(String::new(), |kind| format!(" ({kind})"));
                 let about = says("description").map_or(String::new(), |it| format!(": {it}"));
                 format!("the argument `{name}` is missing{kind}{about}")
@@ -115,6 +108,22 @@ impl Schema {
             _ => error.to_string(),
         }
     }
+
+    /// The names of the arguments there are.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let known = self.source.get("properties").and_then(Value::as_object);
+        known
+            .into_iter()
+            .flat_map(|known| known.keys().map(String::as_str))
+    }
+}
+
+fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let quoted: Vec<_> = names
+        .take(MAX_NAMES)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    quoted.join(", ")
 }
 
 /// The schema of a type, closed at its top level if the type did not say anything else: a model's

@@ -70,6 +70,29 @@ fn a_mistake_is_told_with_its_place_and_in_bounds() {
         schema.check(&args(r#"{"a":[1,"x"],"b":2}"#)).unwrap_err(),
         r#"at /a/1: "x" is not of type "integer"; at /b: 2 is not of type "string""#
     );
+    let mistakes = [
+        (
+            json!({"properties": {"city": {}, "days": {}}, "additionalProperties": false}),
+            r#"{"citty":1,"x":2}"#,
+            "there is no argument `citty`, `x`; there are `city`, `days`; the closest is `city`",
+        ),
+        (
+            json!({"properties": {}, "additionalProperties": false}),
+            r#"{"x":2}"#,
+            "there is no argument `x`; it takes none",
+        ),
+        (
+            json!({"properties": {"city": {"type": "string", "description": "Where."}, "days": {}},
+                "required": ["city", "days", "more"]}),
+            "{}",
+            "the argument `city` is missing (string): Where.; the argument `days` is missing; \
+             the argument `more` is missing",
+        ),
+    ];
+    for (schema, given, expected) in mistakes {
+        let said = Schema::compile(&schema).unwrap().check(&args(given));
+        assert_eq!(said.unwrap_err(), expected);
+    }
     let many = format!(
         r#"{{"a":[{}]}}"#,
         vec![format!("\"{}\"", "x".repeat(1_000)); 100].join(",")

@@ -1,0 +1,160 @@
+//! One call at the gateway, told as it goes: that it began, how far it is, how it ended.
+//!
+//! Whatever hands a model's call to the gateway does it here: the tool node, and the agent with JSON
+//! actions. What comes of it in a state is their business.
+
+use crate::asking::Unfinished;
+use crate::ending::Ending;
+use crate::event::AgentEventData;
+use crate::outcome::TraceRow;
+use futures::future::BoxFuture;
+use paraph_gateway::{
+    Injections, Listener, Observation, ProgressReport, Redactor, Reply, Session, Stop, ToolCall,
+};
+use paraph_graph::{Ctx, NodeError};
+use tokio::time::Instant;
+
+/// How many characters of a call's arguments are shown.
+pub(crate) const SHOWN_ARGUMENTS: usize = 120;
+
+/// Where calls are made, and which decision of the model they belong to.
+pub(crate) struct Calling<'r> {
+    pub(crate) session: Session,
+    pub(crate) redactor: &'r Redactor,
+    pub(crate) step: u64,
+}
+
+/// What came of a call.
+pub(crate) enum Called {
+    /// Something for the model to read.
+    Seen(TraceRow, Observation),
+    /// The run is to end.
+    Stopped(TraceRow, Stop),
+    /// The tool waits for something. Nothing was told of an end.
+    Waits,
+}
+
+impl Calling<'_> {
+    /// Calls a tool, once for the task that `ctx` belongs to, and says so.
+    pub(crate) async fn make(
+        &self,
+        ctx: &Ctx,
+        call: &ToolCall,
+        injections: Injections<'_>,
+    ) -> Result<Called, NodeError> {
+        ctx.emit(AgentEventData::ToolStarted {
+            step: self.step,
+            tool: call.name().to_owned(),
+            args: self.redactor.brief(call, SHOWN_ARGUMENTS),
+            args_hash: call.args_hash().to_owned(),
+        })
+        .await?;
+        let telling = Telling {
+            ctx,
+            step: self.step,
+            args_hash: call.args_hash(),
+        };
+        let injections = injections.listener(&telling);
+        let started = Instant::now();
+        let replied = self
+            .session
+            .call_with(&ctx.key("call"), call, &injections)
+            .await;
+        let ms = elapsed_ms(started);
+        match replied {
+            Ok(Reply::Observed(seen)) => {
+                let failure = seen.failure.clone().map(Stop::Failed);
+                let row = self.ended(ctx, ms, call, failure).await?;
+                Ok(Called::Seen(row, seen))
+            }
+            Ok(Reply::Unfinished) => Ok(Called::Waits),
+            Ok(_) => self.stopped(ctx, ms, call, Stop::ApprovalPending).await,
+            Err(stop) => self.stopped(ctx, ms, call, stop).await,
+        }
+    }
+
+    /// The same for a call that is not made, because the run is to end.
+    pub(crate) async fn refuse(
+        &self,
+        ctx: &Ctx,
+        call: &ToolCall,
+        stop: Stop,
+    ) -> Result<Called, NodeError> {
+        self.stopped(ctx, 0, call, stop).await
+    }
+
+    async fn stopped(
+        &self,
+        ctx: &Ctx,
+        ms: u64,
+        call: &ToolCall,
+        stop: Stop,
+    ) -> Result<Called, NodeError> {
+        let row = self.ended(ctx, ms, call, Some(stop.clone())).await?;
+        match Unfinished::of(&stop) {
+            Some(unfinished) => Err(unfinished.into()),
+            None => Ok(Called::Stopped(row, stop)),
+        }
+    }
+
+    /// Says how a call ended, and gives its row.
+    async fn ended(
+        &self,
+        ctx: &Ctx,
+        ms: u64,
+        call: &ToolCall,
+        failure: Option<Stop>,
+    ) -> Result<TraceRow, NodeError> {
+        let row = TraceRow {
+            step: self.step,
+            tool: call.name().to_owned(),
+            args_hash: call.args_hash().to_owned(),
+            ok: failure.is_none(),
+            stop_reason: failure.as_ref().map(ToString::to_string),
+        };
+        ctx.emit(AgentEventData::ToolEnded {
+            step: self.step,
+            tool: row.tool.clone(),
+            args: self.redactor.brief(call, SHOWN_ARGUMENTS),
+            args_hash: row.args_hash.clone(),
+            ok: row.ok,
+            ms,
+            detail: failure.clone().and_then(|stop| Ending::from(stop).detail),
+            stop_reason: failure,
+        })
+        .await?;
+        Ok(row)
+    }
+}
+
+/// Passes a tool's progress on to whoever streams the run.
+struct Telling<'c> {
+    ctx: &'c Ctx,
+    step: u64,
+    args_hash: &'c str,
+}
+
+impl Listener for Telling<'_> {
+    fn progress(&self, report: ProgressReport) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // Whoever watches may be gone; the tool goes on without them.
+            let Ok(data) = serde_json::from_str(&report.json) else {
+                return;
+            };
+            let told = AgentEventData::ToolProgress {
+                step: self.step,
+                tool: report.tool,
+                args_hash: self.args_hash.to_owned(),
+                data,
+                left_out: report.left_out,
+            };
+            if let Err(error) = self.ctx.emit(told).await {
+                tracing::debug!(%error, "a tool's progress was not told");
+            }
+        })
+    }
+}
+
+pub(crate) fn elapsed_ms(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
