@@ -90,8 +90,10 @@ impl Schema {
                     .find_map(|name| closest(name, self.names()));
                 let close = close.map_or(String::new(), |it| format!("; the closest is `{it}`"));
                 let unexpected = list(unexpected.iter().map(String::as_str));
-                let names = list(self.names());
-                format!("there is no argument {unexpected}; there are {names}{close}")
+                match list(self.names()).as_str() {
+                    "" => format!("there is no argument {unexpected}; it takes none"),
+                    names => format!("there is no argument {unexpected}; there are {names}{close}"),
+                }
             }
             ValidationErrorKind::FalseSchema => {
                 let given = args.as_object().into_iter().flat_map(|args| args.keys());
