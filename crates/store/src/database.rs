@@ -44,6 +44,22 @@ pub(crate) trait Database: Send + Sync + 'static {
     /// Work that only reads, all of it as of one moment.
     fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'static, Result<T, Fault>>;
 
+    /// A write of one statement that must not be late, since a lease hangs on it. Where the database lets it,
+    /// it waits behind no other work of this store, in no order with them, and not for long; and what it wrote
+    /// may be gone when the server loses its power.
+    fn write_soon<T: Send + 'static>(
+        &self,
+        lane: &str,
+        work: Work<T>,
+    ) -> BoxFuture<'static, Result<T, Fault>> {
+        self.write(lane, work)
+    }
+
+    /// A read of one statement that must not be late, in the same way.
+    fn read_soon<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'static, Result<T, Fault>> {
+        self.read(work)
+    }
+
     /// Milliseconds since the Unix epoch, by the clock that all who share the database go by.
     fn now_ms(&self) -> BoxFuture<'static, Result<u64, Fault>>;
 

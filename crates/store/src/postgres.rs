@@ -1,5 +1,5 @@
-//! Postgres as a database of this crate: a pool of connections, lanes that write, and a lock that shows who is
-//! alive.
+//! Postgres as a database of this crate: a pool of connections, lanes that write, a lock that shows who is alive,
+//! and a connection for what must not be late.
 //!
 //! Opened by whoever composes a program; everything but the opening is in [`Durable`]. Any number of
 //! processes may use the same database. Connections are made again by themselves.
@@ -19,6 +19,7 @@ mod reads;
 mod schema;
 mod session;
 mod tls;
+mod urgent;
 
 use crate::{
     database::{Database, Fault, Work},
@@ -34,8 +35,9 @@ use futures::future::BoxFuture;
 use keeper::Held;
 use lane::{Job, Lane, Waiting};
 use std::{
+    convert::Infallible,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -51,7 +53,19 @@ pub type Postgres = Durable<PostgresServer>;
 pub struct PostgresServer {
     shared: Arc<Shared>,
     lanes: Vec<mpsc::UnboundedSender<Box<dyn Job>>>,
+    /// Hears when the last lane has ended.
+    ended: Mutex<std::sync::mpsc::Receiver<Infallible>>,
     runtime: Own,
+}
+
+/// What was queued is written before the store is closed, so that a program which ends gives its leases back; but a
+/// server that is away is not waited for.
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        self.lanes.clear();
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv_timeout(CLOSING);
+    }
 }
 
 /// The store's runtime. It must not wait for its threads inside another one, so it ends in the background.
@@ -68,6 +82,8 @@ impl Drop for Own {
 /// What all tasks of an opened store have in common.
 struct Shared {
     pool: Pool,
+    /// One connection for what must not be late.
+    urgent: Pool,
     clock: Clock,
     owner: Arc<str>,
     patience: Duration,
@@ -95,6 +111,9 @@ impl Shared {
     }
 }
 
+/// How long closing waits for what is queued.
+const CLOSING: Duration = Duration::from_secs(2);
+
 /// More lanes than that commit no faster.
 const MOST_LANES: usize = 4;
 
@@ -106,7 +125,8 @@ impl Postgres {
     ///
     /// The parameters are those of `libpq`; for `sslmode`, `require` encrypts, and `verify-full` also checks
     /// the certificate, against the authorities in `sslrootcert` or the platform's. Uses up to
-    /// [`Options::connections`] connections, and one more that shows that this process is alive.
+    /// [`Options::connections`] connections, and two more: one shows that this process is alive, one keeps its
+    /// leases.
     ///
     /// # Errors
     /// Why the server or the database cannot be used, in a sentence without the password; a wrong key; a
@@ -144,7 +164,13 @@ async fn open(address: &Address, options: &Options) -> Result<PostgresServer, Er
         why,
     })?;
     let shared = Arc::new(Shared {
-        pool: pool(address, &tls, options)?,
+        pool: pool(address, &tls, (options, options.connections), "")?,
+        urgent: pool(
+            address,
+            &tls,
+            (options, 1),
+            &urgent::settings(options.lease),
+        )?,
         clock: Clock::default(),
         owner: Uuid::now_v7().to_string().into(),
         patience: options.patience,
@@ -166,6 +192,7 @@ async fn open(address: &Address, options: &Options) -> Result<PostgresServer, Er
         tls,
         held,
     ));
+    let (alive, ended) = std::sync::mpsc::channel();
     let lanes = (0..options.connections.clamp(1, MOST_LANES))
         .zip(0..)
         .map(|(_, index)| {
@@ -177,19 +204,29 @@ async fn open(address: &Address, options: &Options) -> Result<PostgresServer, Er
                 queue,
                 mark: 0,
             };
-            tokio::spawn(lane.work());
+            let alive = alive.clone();
+            tokio::spawn(async move {
+                lane.work().await;
+                drop(alive);
+            });
             to
         })
         .collect();
     Ok(PostgresServer {
         shared,
         lanes,
+        ended: Mutex::new(ended),
         runtime: Own(None),
     })
 }
 
-/// A pool whose connections wait for nobody for ever.
-fn pool(address: &Address, tls: &MakeRustlsConnect, options: &Options) -> Result<Pool, Error> {
+/// A pool of so many connections that wait for nobody for ever. `then` is what else they are set to.
+fn pool(
+    address: &Address,
+    tls: &MakeRustlsConnect,
+    (options, connections): (&Options, usize),
+    then: &str,
+) -> Result<Pool, Error> {
     let manager = deadpool_postgres::Manager::from_config(
         address.config.clone(),
         tls.clone(),
@@ -206,12 +243,12 @@ fn pool(address: &Address, tls: &MakeRustlsConnect, options: &Options) -> Result
         "SELECT set_config('idle_in_transaction_session_timeout', '{}', false), \
          set_config('lock_timeout', '{}', false); \
          SELECT set_config('synchronous_commit', 'on', false) \
-         WHERE current_setting('synchronous_commit') = 'off'",
+         WHERE current_setting('synchronous_commit') = 'off'; {then}",
         asleep.as_millis(),
         locked.as_millis()
     );
     Pool::builder(manager)
-        .max_size(options.connections.max(1))
+        .max_size(connections.max(1))
         .runtime(Timer::Tokio1)
         .create_timeout(Some(Duration::from_secs(10)))
         .post_create(Hook::async_fn(move |client, _| {
@@ -286,6 +323,20 @@ impl Database for PostgresServer {
     fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'static, Result<T, Fault>> {
         let shared = self.shared.clone();
         self.run(async move { reads::read(&shared, &work).await })
+    }
+
+    fn write_soon<T: Send + 'static>(
+        &self,
+        _lane: &str,
+        work: Work<T>,
+    ) -> BoxFuture<'static, Result<T, Fault>> {
+        let shared = self.shared.clone();
+        self.run(async move { urgent::once(&shared, &work, "BEGIN").await })
+    }
+
+    fn read_soon<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'static, Result<T, Fault>> {
+        let shared = self.shared.clone();
+        self.run(async move { urgent::once(&shared, &work, "BEGIN READ ONLY").await })
     }
 
     fn now_ms(&self) -> BoxFuture<'static, Result<u64, Fault>> {

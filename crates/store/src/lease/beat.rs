@@ -21,6 +21,9 @@ use std::{
 /// How often it is looked whether somebody wants a run to end.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// How long a look may take: what is not seen by then is seen by the next one.
+const GLANCE: Duration = Duration::from_secs(3);
+
 impl Leases {
     /// None yet; from here on they are kept fresh.
     pub(crate) fn kept<D: Database>(db: &Arc<D>, options: &Options) -> Result<Arc<Self>, Error> {
@@ -69,17 +72,21 @@ impl<D: Database> Beat<D> {
                 // A beat early rather than late; and at once for a lease that took long to get.
                 let is_short = first.saturating_duration_since(Instant::now()) < renewal;
                 if is_short || renewed.elapsed() + pause >= renewal {
-                    renewed = Instant::now();
-                    renew(&*db, &leases, self.lease).await;
+                    let began = Instant::now();
+                    // What could not be done is tried again with the next beat.
+                    if renew(&*db, &leases, self.lease).await {
+                        renewed = began;
+                    }
                 }
-                look(&*db, &leases).await;
+                // A database that does not answer now is asked again soon.
+                let _ = tokio::time::timeout(GLANCE.min(renewal), look(&*db, &leases)).await;
             });
         }
     }
 }
 
-/// Renews all leases. A run whose lease is lost is told so.
-async fn renew<D: Database>(db: &D, leases: &Leases, lease: Duration) {
+/// Renews all leases; says whether all were renewed or lost. A run whose lease is lost is told so.
+async fn renew<D: Database>(db: &D, leases: &Leases, lease: Duration) -> bool {
     let held: Vec<(u64, Arc<str>, Instant)> = leases
         .book()
         .held
@@ -87,25 +94,30 @@ async fn renew<D: Database>(db: &D, leases: &Leases, lease: Duration) {
         .map(|(epoch, held)| (*epoch, held.thread.clone(), held.until))
         .collect();
     let began = Instant::now();
-    let now_ms = db.now_ms().await;
-    let renewals = held.into_iter().map(|(epoch, thread, until)| {
-        let now_ms = now_ms.as_ref().map(|now| *now).ok();
-        async move {
-            let expires_ms = now_ms.map(|now| now.saturating_add(millis(lease)));
-            let renewing = async {
-                match expires_ms {
-                    Some(expires_ms) => renew_one(db, &thread, epoch, expires_ms).await.ok(),
-                    None => None,
-                }
-            };
-            // Whoever cannot be reached may have given the lease away by then.
-            let left = until.saturating_duration_since(Instant::now());
-            let left = left.max(Duration::from_millis(100));
-            let renewed = tokio::time::timeout(left, renewing).await.ok().flatten();
-            (epoch, renewed)
-        }
+    // No longer than until the next beat: whoever wants a run to end is to be heard, too.
+    let most = lease / 3;
+    let now_ms = tokio::time::timeout(most, db.now_ms()).await;
+    let expires_ms = now_ms.ok().and_then(Result::ok);
+    let expires_ms = expires_ms.map(|now| now.saturating_add(millis(lease)));
+    let renewals = held.into_iter().map(|(epoch, thread, until)| async move {
+        let renewing = async {
+            match expires_ms {
+                Some(expires_ms) => renew_one(db, &thread, epoch, expires_ms).await.ok(),
+                None => None,
+            }
+        };
+        // Whoever cannot be reached may have given the lease away by then.
+        let left = until.saturating_duration_since(Instant::now());
+        let left = left.clamp(
+            Duration::from_millis(100),
+            most.max(Duration::from_millis(100)),
+        );
+        let renewed = tokio::time::timeout(left, renewing).await.ok().flatten();
+        (epoch, renewed)
     });
+    let mut all = true;
     for (epoch, renewed) in join_all(renewals).await {
+        all &= renewed.is_some();
         let mut book = leases.book();
         let Some(held) = book.held.get_mut(&epoch) else {
             continue;
@@ -117,6 +129,7 @@ async fn renew<D: Database>(db: &D, leases: &Leases, lease: Duration) {
             None => {}
         }
     }
+    all
 }
 
 /// Whether it was still ours.
@@ -127,7 +140,7 @@ async fn renew_one<D: Database>(
     expires_ms: u64,
 ) -> Result<bool, Fault> {
     let (name, owner) = (thread.clone(), db.owner());
-    let work = db.write(
+    let work = db.write_soon(
         thread,
         Box::new(move |tx| {
             let (name, owner) = (name.clone(), owner.clone());
@@ -151,7 +164,7 @@ async fn renew_one<D: Database>(
 
 /// Looks whether runs are to end, wherever it was said.
 async fn look<D: Database>(db: &D, leases: &Leases) {
-    let wishes = db.read(Box::new(|tx| {
+    let wishes = db.read_soon(Box::new(|tx| {
         Box::pin(async move {
             let select = Statement::new(
                 "SELECT id, cancel_reason FROM run WHERE status = 'running' \
@@ -167,7 +180,6 @@ async fn look<D: Database>(db: &D, leases: &Leases) {
             Ok(wishes)
         })
     }));
-    // A database that does not answer now is asked again soon.
     for (run, reason) in wishes.await.unwrap_or_default() {
         leases.wish(run, reason);
     }

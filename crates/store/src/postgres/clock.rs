@@ -62,7 +62,7 @@ impl Clock {
         if let Some(now) = self.now() {
             return Ok(now);
         }
-        let client = shared.pool.get().await.map_err(|e| pool_error(&e))?;
+        let client = shared.urgent.get().await.map_err(|e| pool_error(&e))?;
         let asked = Instant::now();
         let select = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
         let statement = client

@@ -13,6 +13,8 @@ mod cluster;
 mod batches;
 #[path = "tests/patience.rs"]
 mod patience;
+#[path = "tests/urgent.rs"]
+mod urgent;
 
 use super::*;
 use crate::sql::{Statement, one};

@@ -17,13 +17,18 @@ use futures::FutureExt;
 use std::{panic::AssertUnwindSafe, time::Duration};
 
 /// How long a work may take: a part of the time for which a lease that is not renewed lasts.
-pub(super) fn limit(lease: Duration) -> Duration {
+fn limit(lease: Duration) -> Duration {
     (lease / 6).clamp(Duration::from_millis(200), Duration::from_secs(5))
 }
 
-/// How long a row is waited for that somebody else has locked; those behind it wait as long.
-pub(super) fn lock_limit(lease: Duration) -> Duration {
-    (limit(lease) / 10).max(Duration::from_millis(50))
+/// What its connection is set to. A row that somebody else has locked is waited for only briefly, since those behind
+/// it wait as long; and no disk is waited for: a lease that a crash of the server makes shorter harms nobody.
+pub(super) fn settings(lease: Duration) -> String {
+    let locked = (limit(lease) / 10).max(Duration::from_millis(50));
+    format!(
+        "SELECT set_config('lock_timeout', '{}', false), set_config('synchronous_commit', 'off', false)",
+        locked.as_millis()
+    )
 }
 
 /// Does the work once. `begin` is what begins its transaction.
@@ -41,11 +46,7 @@ pub(super) async fn once<T>(
     })
 }
 
-async fn transact<T>(
-    shared: &Shared,
-    work: &Work<T>,
-    begin: &'static str,
-) -> Result<T, Fault> {
+async fn transact<T>(shared: &Shared, work: &Work<T>, begin: &'static str) -> Result<T, Fault> {
     let client = shared.urgent.get().await.map_err(|e| pool_error(&e))?;
     // Whoever is cut off in the middle leaves a connection that is of no more use.
     let mut client = Borrowed(Some(client));
@@ -55,8 +56,8 @@ async fn transact<T>(
     let mut session = Session::new(open);
     session.command(begin);
     let done = AssertUnwindSafe(work(&mut session)).catch_unwind().await;
-    let done = done
-        .unwrap_or_else(|_| Err(Fault::Sql(SqlError::Lasting("a write panicked".to_owned()))))?;
+    let done =
+        done.unwrap_or_else(|_| Err(Fault::Sql(SqlError::Lasting("a write panicked".to_owned()))))?;
     if !session.is_idle() {
         session.end("COMMIT").await.map_err(|e| sql_error(&e))?;
     }
