@@ -159,7 +159,8 @@ pub struct Note {
     pub task: TaskId,
     /// What `json` is.
     pub kind: NoteKind,
-    /// Which one of its kind: a memo's name, an answer's interrupt. Empty where a task has only one.
+    /// Which one of its kind: a memo's name, an answer's interrupt. Empty where a task has only one; at most
+    /// [`crate::LONGEST_KEY`] bytes.
     pub key: String,
     /// JSON text.
     pub json: String,

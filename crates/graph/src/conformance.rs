@@ -111,6 +111,7 @@ rules! {
     deltas: "the pieces of a channel make its whole value at every point of the history",
     scopes: "threads and namespaces have nothing to do with each other, however alike their names",
     hundred: "a hundred threads are written to at the same time",
+    long_keys: "a key is kept up to its bound, and refused beyond it with what may be",
     texts: "any text is kept: of every script, with NUL, and ten megabytes long",
     order: "writes take effect in the order in which they were called",
     dropped: "a write whose future is dropped happened or did not, but never in part",
@@ -176,6 +177,7 @@ rules! {
     ranked: "with words the best comes first, and what has none of them is left out",
     cut: "limit and offset cut a search",
     expired: "what has expired is not there any more",
+    long_names: "namespaces and keys are kept up to their bounds, and refused beyond them with what may be",
     any_text: "names and values of any text are kept",
     at_once: "a hundred documents are written at the same time",
 }

@@ -7,6 +7,7 @@ use crate::{
     error::Kind,
     event::{EventData, MessageEvent, MessagePhase, Mode},
     ids::{Birth, RunId, TaskId},
+    key::note_key_fits,
     memory::Memory,
     run::{Failed, Interrupt},
     session::{Session, lock},
@@ -250,13 +251,16 @@ impl Ctx {
     /// The same `name` may be used again in one task; the uses are told apart by order.
     ///
     /// # Errors
-    /// Those of `work`, which are not saved; a result that JSON cannot hold; the store's.
+    /// Those of `work`, which are not saved; a result that JSON cannot hold; a name longer than
+    /// [`crate::LONGEST_KEY`], before anything is done; the store's.
     pub async fn step<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         work: impl Future<Output = Result<T, NodeError>>,
     ) -> Result<T, NodeError> {
         let name = self.ordinal("step", name);
+        // Before the work: what it did could not be saved under that name.
+        note_key_fits(&name)?;
         let key = (self.task_id(), name);
         let memo = lock(&self.session.memos).get(&key).cloned();
         if let Some(memo) = memo {

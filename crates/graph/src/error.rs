@@ -178,6 +178,16 @@ pub enum Error {
     /// A thread's name is empty or longer than 200 characters.
     #[error("a thread's name has 1 to 200 characters, not {0}")]
     BadThread(usize),
+    /// A name or a key takes more bytes than any store keeps; nothing was written.
+    #[error("{what} takes at most {most} bytes, not {bytes}")]
+    LongKey {
+        /// What is too long.
+        what: &'static str,
+        /// So many it takes.
+        bytes: usize,
+        /// So many it may.
+        most: usize,
+    },
     /// A checkpoint, an update or a run option names a node that the graph does not have.
     #[error("the graph `{graph}` has no node `{node}`")]
     UnknownNode {

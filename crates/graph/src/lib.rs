@@ -63,6 +63,7 @@ mod event;
 mod graph;
 mod ids;
 mod journal;
+mod key;
 mod live;
 mod log;
 mod memory;
@@ -99,6 +100,7 @@ pub use event::{Event, EventData, MessageEvent, MessagePhase, Mode, StateView, U
 pub use graph::{Graph, Names};
 pub use ids::{CheckpointId, RunId, TaskId};
 pub use journal::Durability;
+pub use key::{LONGEST_KEY, memory_key_fits, note_key_fits};
 pub use log::{EventLog, LogEntry, LogQuery, Logged, fill};
 pub use memory::{Item, Memory, MemoryOf, Namespace, Query};
 pub use memory_store::MemoryStore;

@@ -3,7 +3,7 @@
 //! A trait for stores to implement, and one implementation in this process. The engine only hands it
 //! to nodes (`ctx.memory()`).
 
-use crate::{Error, clock::Clock, clock::SystemClock, session::lock};
+use crate::{Error, clock::Clock, clock::SystemClock, key::memory_key_fits, session::lock};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::{
@@ -82,7 +82,7 @@ pub trait Memory: Send + Sync + 'static {
     /// Writes a document, over an older one of the same name. With `ttl` it is gone after that time.
     ///
     /// # Errors
-    /// [`Error::Store`].
+    /// [`Error::LongKey`]; [`Error::Store`].
     fn put<'a>(
         &'a self,
         namespace: &'a [String],
@@ -185,6 +185,9 @@ impl Memory for MemoryOf {
         value: Value,
         ttl: Option<Duration>,
     ) -> BoxFuture<'a, Result<(), Error>> {
+        if let Err(refused) = memory_key_fits(namespace, key) {
+            return Box::pin(std::future::ready(Err(refused)));
+        }
         let now = self.clock.now_ms();
         let expires_ms =
             ttl.map(|ttl| now.saturating_add(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)));

@@ -404,3 +404,23 @@ async fn a_task_knows_its_run_its_lease_its_context_and_its_place() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn a_step_whose_name_no_store_keeps_does_no_work() {
+    let work = Count::default();
+    let graph = single(with(
+        work.clone(),
+        async |work: &Count, _: &Case, ctx: &Ctx| {
+            let name = "x".repeat(LONGEST_KEY + 1);
+            ctx.step(&name, async { Ok(hit(work)) }).await?;
+            Ok(log("done"))
+        },
+    ));
+    let store = MemoryStore::shared();
+    let error = graph.thread(&store, "t").run(Case::update()).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "node `n` failed: a step's name or a note's key takes at most 1024 bytes, not 1025"
+    );
+    assert_eq!(hits(&work), 0);
+}

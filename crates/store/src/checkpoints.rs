@@ -13,8 +13,8 @@ mod write;
 use crate::{database::Database, durable::Durable};
 use futures::future::BoxFuture;
 use paraph_graph::{
-    CheckpointId, Checkpoints, Claim, Entry, Error, EventLog, HistoryQuery, Lease, Loaded, Notes,
-    Put, RunEnd, Scope,
+    CheckpointId, Checkpoints, Claim, Entry, Error, EventLog, HistoryQuery, Lease, Loaded, Note,
+    Notes, Put, RunEnd, Scope, note_key_fits,
 };
 use std::sync::Arc;
 
@@ -34,6 +34,9 @@ impl<D: Database> Checkpoints for Durable<D> {
     }
 
     fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> BoxFuture<'a, Result<(), Error>> {
+        if let Err(refused) = keys_fit(&put.notes) {
+            return Box::pin(std::future::ready(Err(refused)));
+        }
         let (codec, place) = (self.codec.clone(), scope.clone());
         let logs = !put.events.is_empty();
         let put = Arc::new(Ready::put(put));
@@ -46,6 +49,9 @@ impl<D: Database> Checkpoints for Durable<D> {
     }
 
     fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> BoxFuture<'a, Result<(), Error>> {
+        if let Err(refused) = keys_fit(&notes.notes) {
+            return Box::pin(std::future::ready(Err(refused)));
+        }
         let (codec, place) = (self.codec.clone(), scope.clone());
         let logs = !notes.events.is_empty();
         let notes = Arc::new(Ready::notes(notes));
@@ -104,6 +110,11 @@ impl<D: Database> Checkpoints for Durable<D> {
     fn keeps_events(&self) -> bool {
         true
     }
+}
+
+/// Whether all of them have keys that an index takes.
+fn keys_fit(notes: &[Note]) -> Result<(), Error> {
+    notes.iter().try_for_each(|note| note_key_fits(&note.key))
 }
 
 impl<D: Database> Durable<D> {

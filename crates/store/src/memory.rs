@@ -12,7 +12,7 @@ use crate::{
     sql::{BadCell, Row, Statement, Tx, one},
 };
 use futures::future::BoxFuture;
-use paraph_graph::{Error, Item, Memory, Namespace, Query};
+use paraph_graph::{Error, Item, Memory, Namespace, Query, memory_key_fits};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 
@@ -242,6 +242,9 @@ impl<D: Database> Memory for Durable<D> {
         value: Value,
         ttl: Option<Duration>,
     ) -> BoxFuture<'a, Result<(), Error>> {
+        if let Err(refused) = memory_key_fits(namespace, key) {
+            return Box::pin(std::future::ready(Err(refused)));
+        }
         let codec = self.codec.clone();
         let (at, key) = (
             Arc::<str>::from(label::join(namespace)),

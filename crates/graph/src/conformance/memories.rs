@@ -2,9 +2,9 @@
 
 use super::{
     Checked,
-    scene::{same, text},
+    scene::{long_key, same, text},
 };
-use crate::{Item, Memory, Query, RunId};
+use crate::{Error, Item, LONGEST_KEY, Memory, Query, RunId};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -402,4 +402,26 @@ pub(super) async fn at_once(c: Corner) -> Checked {
         same("the value", &item.value, &json!({ "of": item.key }))?;
     }
     same("how many there are", c.search(&[], all()).await?.len(), 50)
+}
+
+pub(super) async fn long_names(c: Corner) -> Checked {
+    // The rule's own label, and a mark for each of the two.
+    let rest = LONGEST_KEY - c.own.len() - 2;
+    for low in [false, true] {
+        // An odd rest leaves one byte over.
+        let label = long_key(rest - rest % 2, low);
+        let key = long_key(LONGEST_KEY, low);
+        c.put(&[&label], &key, json!(1)).await?;
+        let found = c.get(&[&label], &key).await?.map(|item| item.value);
+        same("the document", found, Some(json!(1)))?;
+        for (label, key) in [(label.clone(), key.clone() + "x"), (label + "xx", key)] {
+            let put = c.memory.put(&c.at(&[&label]), &key, json!(2), None).await;
+            match put {
+                Err(Error::LongKey { bytes, most, .. }) if bytes > most => {}
+                other => return Err(format!("a longer name: {other:?}")),
+            }
+            same("what is kept of it", c.get(&[&label], &key).await?, None)?;
+        }
+    }
+    Ok(())
 }

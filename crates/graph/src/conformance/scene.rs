@@ -174,3 +174,21 @@ pub(super) fn fails<T>(
         Err(e) => Err(format!("{what} failed otherwise: {e}")),
     }
 }
+
+/// A key of just so many bytes that no database can pack: of printable characters, or of those that take two.
+pub(super) fn long_key(bytes: usize, low: bool) -> String {
+    let mut n = 7_u64;
+    let mut next = |of: u64| {
+        n = n
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        // Always below 128.
+        char::from(u8::try_from((n >> 33) % of).unwrap_or_default())
+    };
+    match low {
+        true => (0..bytes / 2).map(|_| next(4)).collect(),
+        false => (0..bytes)
+            .map(|_| char::from(next(90) as u8 + 35))
+            .collect(),
+    }
+}

@@ -5,7 +5,8 @@ use super::{
     scene::{self, Scene, fails, note, same, value_of},
 };
 use crate::{
-    CheckpointId, Claim, Error, HistoryQuery, Note, NoteKind, PatchKind, RunId, Scope, Source,
+    CheckpointId, Claim, Error, HistoryQuery, LONGEST_KEY, Note, NoteKind, PatchKind, RunId, Scope,
+    Source,
 };
 use futures::{FutureExt, future::join_all};
 use serde_json::json;
@@ -366,4 +367,26 @@ pub(super) async fn dropped(s: Scene) -> Checked {
 
 fn claim(run: RunId) -> Claim {
     Claim { run, start: None }
+}
+
+pub(super) async fn long_keys(s: Scene) -> Checked {
+    let put = s.put(None, None);
+    s.save(put.clone()).await?;
+    let too_long = |e: &Error| matches!(e, Error::LongKey { bytes, most, .. } if bytes > most);
+    for low in [false, true] {
+        let key = scene::long_key(LONGEST_KEY, low);
+        let kept = note(1, NoteKind::Memo, &key, "1");
+        s.try_note(put.id, vec![kept.clone()])
+            .await
+            .map_err(scene::text)?;
+        let longer = note(2, NoteKind::Memo, &(key + "x"), "2");
+        let noted = s.try_note(put.id, vec![longer.clone()]).await;
+        fails("a note of a longer key", noted, too_long)?;
+        let mut next = s.put(Some(put.id), Some(put.id));
+        next.notes = vec![longer];
+        fails("a put with one", s.try_put(next).await, too_long)?;
+        let loaded = s.load(None).await?.ok_or("nothing loaded")?;
+        same("the newest note", loaded.notes.last(), Some(&kept))?;
+    }
+    Ok(())
 }

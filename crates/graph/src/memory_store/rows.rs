@@ -7,6 +7,7 @@ use crate::{
     clock::{Clock, SystemClock},
     control::CancelReason,
     ids::RunId,
+    key::note_key_fits,
     log::LogEntry,
     name::Name,
     run::Interrupt,
@@ -234,6 +235,9 @@ impl Inner {
 
     /// Says whether the log has grown.
     pub(super) fn put(&mut self, scope: &Scope, mut put: Put) -> Result<bool, Error> {
+        put.notes
+            .iter()
+            .try_for_each(|note| note_key_fits(&note.key))?;
         self.fenced(&scope.thread, put.epoch)?;
         let line = self.line(scope);
         if line.and_then(|line| line.head) != put.expect {
@@ -264,6 +268,10 @@ impl Inner {
 
     /// Says whether the log has grown.
     pub(super) fn note(&mut self, scope: &Scope, notes: Notes) -> Result<bool, Error> {
+        notes
+            .notes
+            .iter()
+            .try_for_each(|note| note_key_fits(&note.key))?;
         self.fenced(&scope.thread, notes.epoch)?;
         let there = self
             .line(scope)

@@ -80,6 +80,11 @@ pub(super) fn words(e: &tokio_postgres::Error) -> String {
             (&SqlState::READ_ONLY_SQL_TRANSACTION, _) => {
                 "the server only reads (is it a standby?)".to_owned()
             }
+            (&SqlState::PROGRAM_LIMIT_EXCEEDED, _) => format!(
+                "a name or a key, such as the place of a deeply nested subgraph, is longer than the server's \
+                 indexes take: {}",
+                db.message()
+            ),
             (code, Some(hint)) => format!("{} ({}; {hint})", db.message(), code.code()),
             (code, None) => format!("{} ({})", db.message(), code.code()),
         };
