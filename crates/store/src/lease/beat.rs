@@ -79,7 +79,8 @@ impl<D: Database> Beat<D> {
                     }
                 }
                 // A database that does not answer now is asked again soon.
-                let _ = tokio::time::timeout(GLANCE.min(renewal), look(&*db, &leases)).await;
+                let _ =
+                    tokio::time::timeout(GLANCE.min(renewal.max(LOOK)), look(&*db, &leases)).await;
             });
         }
     }

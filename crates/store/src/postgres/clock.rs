@@ -8,6 +8,7 @@ use super::{
     patience::Patience,
 };
 use crate::{database::Fault, sql::SqlError};
+use deadpool_postgres::{PoolError, TimeoutType, Timeouts};
 use std::{
     sync::{Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -19,6 +20,9 @@ const GOOD: Duration = Duration::from_secs(10);
 /// How far this machine's two clocks may be apart before the server is asked again: it slept, or somebody
 /// set one.
 const APART: Duration = Duration::from_secs(1);
+
+/// How long a connection is waited for that all may use.
+const SOON: Duration = Duration::from_millis(50);
 
 /// What the server said last.
 #[derive(Default)]
@@ -62,7 +66,16 @@ impl Clock {
         if let Some(now) = self.now() {
             return Ok(now);
         }
-        let client = shared.urgent.get().await.map_err(|e| pool_error(&e))?;
+        let timeouts = Timeouts {
+            wait: Some(SOON),
+            ..shared.pool.timeouts()
+        };
+        // A lease is kept by this clock, too, so it must not wait for whatever holds all connections.
+        let client = match shared.pool.timeout_get(&timeouts).await {
+            Err(PoolError::Timeout(TimeoutType::Wait)) => shared.urgent.get().await,
+            got => got,
+        };
+        let client = client.map_err(|e| pool_error(&e))?;
         let asked = Instant::now();
         let select = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
         let statement = client

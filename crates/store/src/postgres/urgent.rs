@@ -18,13 +18,13 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 /// How long a work may take: a part of the time for which a lease that is not renewed lasts.
 fn limit(lease: Duration) -> Duration {
-    (lease / 6).clamp(Duration::from_millis(200), Duration::from_secs(5))
+    (lease / 6).clamp(Duration::from_secs(1), Duration::from_secs(5))
 }
 
 /// What its connection is set to. A row that somebody else has locked is waited for only briefly, since those behind
 /// it wait as long; and no disk is waited for: a lease that a crash of the server makes shorter harms nobody.
 pub(super) fn settings(lease: Duration) -> String {
-    let locked = (limit(lease) / 10).max(Duration::from_millis(50));
+    let locked = limit(lease) / 10;
     format!(
         "SELECT set_config('lock_timeout', '{}', false), set_config('synchronous_commit', 'off', false)",
         locked.as_millis()
