@@ -17,8 +17,8 @@ use crate::{AgentEventData, Error, Terms};
 use futures::future::BoxFuture;
 use paraph_gateway::{Dialect, Gateway, Stop};
 use paraph_graph::{
-    CheckpointId, Ctx, Drawing, END, Goto, Graph, MemoryStore, NodeError, RunId, State, Store,
-    Update, with,
+    CheckpointId, Ctx, Drawing, END, Goto, Graph, Interrupt, MemoryStore, NodeError, RunId, State,
+    Store, Update, with,
 };
 use paraph_models::{Body, ChatRequest, Message, Messages, ToolSpec, repair};
 
@@ -151,6 +151,32 @@ impl React {
         self.begin(Begin::again(run), terms).await
     }
 
+    /// The questions that tools of a thread's run have asked ([`crate::ToolRuntime::ask`]) and that nobody has
+    /// answered. Such a run has stopped with `approval_pending`.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] if the store cannot be read.
+    pub async fn questions(&self, thread: &str) -> Result<Vec<Interrupt>, Error> {
+        let thread = self.graph.thread(&self.store, thread.to_owned());
+        let snapshot = thread.snapshot(None).await?;
+        Ok(snapshot.map_or(Vec::new(), |snapshot| snapshot.interrupts))
+    }
+
+    /// Goes on with a run whose tools asked, with answers to some or all of the questions by their ids.
+    /// Only the calls that have an answer run again.
+    ///
+    /// # Errors
+    /// As [`React::resume`]. An answer to no open question ends the run with `internal`.
+    pub async fn answer(
+        &self,
+        run: RunId,
+        answers: impl IntoIterator<Item = (String, serde_json::Value)>,
+        terms: &Terms,
+    ) -> Result<AgentRun, Error> {
+        let answers = answers.into_iter().collect();
+        self.begin(Begin::answered(run, answers), terms).await
+    }
+
     /// Starts a run at an older checkpoint of the thread, on a new branch: with what was due there, or
     /// with a message that is put to the conversation as it was then.
     ///
@@ -195,13 +221,12 @@ impl React {
             graph: &self.graph,
             store: &self.store,
             gateway: &self.gateway,
-            begin,
         };
         let terms = Terms {
             dialect: Dialect::Native,
             ..terms.clone()
         };
-        start::<React>(beginning, &terms).await
+        start::<React>(beginning, begin, &terms).await
     }
 }
 
@@ -301,7 +326,7 @@ async fn answer(
     let begun = run.begin_step(ctx).await?;
     let step = begun.0;
     let mut messages = vec![Message::system(speaker.instructions.clone())];
-    messages.extend(repair(&state.messages).messages);
+    messages.extend(repair(&state.messages).messages.into_iter().map(shown));
     let request = ChatRequest {
         tools: speaker.tools.clone(),
         ..ChatRequest::new(messages)
@@ -330,6 +355,14 @@ async fn answer(
         Some(ending) => update.ending(Some(ending)),
         None => update,
     })
+}
+
+/// A message as the model may see it: an artifact is for the program.
+fn shown(mut message: Message) -> Message {
+    if let Body::Tool(tool) = &mut message.body {
+        tool.artifact = None;
+    }
+    message
 }
 
 /// The calls of this agent: in the session of its run, with a row for each, and an ending for the one

@@ -13,8 +13,8 @@ use futures::StreamExt as _;
 use futures::stream::{BoxStream, unfold};
 use paraph_gateway::{Gateway, Scope, Stop, UNLIMITED};
 use paraph_graph::{
-    CancelReason, CheckpointId, Control, EventData, Graph, HistoryQuery, Mode, Name, Outcome,
-    RunId, RunOptions, Snapshot, Source, State, Store, Stream, Thread,
+    CancelReason, CheckpointId, Control, EventData, Graph, HistoryQuery, Interrupt, Mode, Name,
+    Outcome, RunId, RunOptions, Snapshot, Source, State, Store, Stream, Thread,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -56,7 +56,6 @@ pub(crate) struct Beginning<'a, S: State> {
     pub(crate) graph: &'a Graph<S>,
     pub(crate) store: &'a Store,
     pub(crate) gateway: &'a Gateway,
-    pub(crate) begin: Begin<S::Update>,
 }
 
 /// Where a run begins.
@@ -66,6 +65,8 @@ pub(crate) struct Begin<U> {
     input: Option<(U, String)>,
     /// Nothing for the head.
     at: Option<CheckpointId>,
+    /// Answers to open questions, by their ids, for what is due.
+    answers: Vec<(String, serde_json::Value)>,
 }
 
 impl<U> Begin<U> {
@@ -75,6 +76,7 @@ impl<U> Begin<U> {
             run: run.unwrap_or_else(RunId::fresh),
             input: Some((input, task)),
             at: None,
+            answers: Vec::new(),
         }
     }
 
@@ -84,6 +86,15 @@ impl<U> Begin<U> {
             run,
             input: None,
             at: None,
+            answers: Vec::new(),
+        }
+    }
+
+    /// A run that goes on with these answers.
+    pub(crate) fn answered(run: RunId, answers: Vec<(String, serde_json::Value)>) -> Begin<U> {
+        Begin {
+            answers,
+            ..Begin::again(run)
         }
     }
 
@@ -93,6 +104,7 @@ impl<U> Begin<U> {
             run: run.unwrap_or_else(RunId::fresh),
             input,
             at: Some(at),
+            answers: Vec::new(),
         }
     }
 }
@@ -153,25 +165,17 @@ impl std::fmt::Debug for AgentRun {
 /// Starts an agent on these terms.
 pub(crate) async fn start<A: Application>(
     beginning: Beginning<'_, A::State>,
+    begin: Begin<<A::State as State>::Update>,
     terms: &Terms,
 ) -> Result<AgentRun, Error> {
-    let Begin { run, input, at } = beginning.begin;
-    let context = Arc::new(RunContext {
-        scope: Scope {
-            run: run.to_string(),
-            dialect: terms.dialect,
-            loops: terms.loops,
-            ..Scope::new(beginning.agent, terms.thread.clone())
-        },
-        gateway: beginning.gateway.clone(),
-        limits: terms.limits.clone(),
-        model: terms.model.clone(),
-        price: terms.price.clone(),
-        tell_messages: terms.tell_messages,
-        again: input.is_none() && at.is_none(),
-        session: OnceCell::new(),
-        attempts: AtomicU64::new(0),
-    });
+    let Begin {
+        run,
+        input,
+        at,
+        answers,
+    } = begin;
+    let again = input.is_none() && at.is_none();
+    let context = Arc::new(context_of(&beginning, terms, run, again));
     let thread = beginning
         .graph
         .thread(beginning.store, terms.thread.clone());
@@ -184,14 +188,19 @@ pub(crate) async fn start<A: Application>(
         (Some((input, task)), _) => (task, context.fresh_budget(), thread.run(input)),
         // A run that is over may have ended before its row said so: then the engine says it now.
         (None, Some(before))
-            if !before.finished || (at.is_none() && before.metadata.run == run) =>
+            if !before.finished
+                || (at.is_none() && answers.is_empty() && before.metadata.run == run) =>
         {
             let spent = Spent::of(run, A::spent(&before.state), 0);
             let budget = context
                 .budget_so_far(&spent)
                 .await
                 .map_err(Error::Stopped)?;
-            (A::task(&before.state), budget, thread.resume())
+            let begun = match answers.is_empty() {
+                true => thread.resume(),
+                false => thread.answers(answers),
+            };
+            (A::task(&before.state), budget, begun)
         }
         _ => return Err(Error::NothingLeft(terms.thread.clone())),
     };
@@ -229,6 +238,31 @@ pub(crate) async fn start<A: Application>(
         run,
         thread: terms.thread.clone(),
     })
+}
+
+/// What the nodes of a run find in their context.
+fn context_of<S: State>(
+    beginning: &Beginning<'_, S>,
+    terms: &Terms,
+    run: RunId,
+    again: bool,
+) -> RunContext {
+    RunContext {
+        scope: Scope {
+            run: run.to_string(),
+            dialect: terms.dialect,
+            loops: terms.loops,
+            ..Scope::new(beginning.agent, terms.thread.clone())
+        },
+        gateway: beginning.gateway.clone(),
+        limits: terms.limits.clone(),
+        model: terms.model.clone(),
+        price: terms.price.clone(),
+        tell_messages: terms.tell_messages,
+        again,
+        session: OnceCell::new(),
+        attempts: AtomicU64::new(0),
+    }
 }
 
 /// The thread as it stands, or as it stood at a checkpoint.
@@ -356,6 +390,13 @@ impl<A: Application> Follow<A> {
                 });
                 (Some(state), ending)
             }
+            Ok(Outcome::Paused { state, interrupts }) => {
+                let ending = Ending {
+                    detail: Some(asked(&interrupts)),
+                    ..Stop::ApprovalPending.into()
+                };
+                (Some(state), ending)
+            }
             Ok(outcome) => {
                 let stop = Stop::Internal("the graph stopped half-way".to_owned());
                 (Some(outcome.state().clone()), stop.into())
@@ -394,6 +435,16 @@ fn routed<A: Application>(superstep: i64, state: &A::State, next: &[Name]) -> Ag
         to,
         cause: route.cause,
     }
+}
+
+/// Which questions are open, for people.
+fn asked(interrupts: &[Interrupt]) -> String {
+    let ids: Vec<_> = interrupts.iter().map(|it| it.id.as_str()).collect();
+    format!(
+        "{} question(s) wait for an answer: {}",
+        ids.len(),
+        ids.join(", ")
+    )
 }
 
 /// What a failure of the engine means to the run.

@@ -178,7 +178,7 @@ impl Support {
             return self.react.start(&goal, terms).await;
         }
         let begin = Begin::input(terms.run, fresh(&goal), goal);
-        start::<Support>(self.beginning(begin), terms).await
+        start::<Support>(self.beginning(), begin, terms).await
     }
 
     /// Goes on with a run that was cut off or cancelled, with what it had finished, used and recorded.
@@ -189,7 +189,7 @@ impl Support {
     pub async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
         match terms.dialect {
             Dialect::Native => self.react.resume(run, terms).await,
-            Dialect::Strict => start::<Support>(self.beginning(Begin::again(run)), terms).await,
+            Dialect::Strict => start::<Support>(self.beginning(), Begin::again(run), terms).await,
         }
     }
 
@@ -209,7 +209,7 @@ impl Support {
             return self.react.replay(at, goal.as_deref(), terms).await;
         }
         let begin = Begin::at(terms.run, at, goal.map(|goal| (fresh(&goal), goal)));
-        start::<Support>(self.beginning(begin), terms).await
+        start::<Support>(self.beginning(), begin, terms).await
     }
 
     /// The result of a run that is over; nothing if the thread has none of this run that is.
@@ -250,13 +250,12 @@ impl Support {
         }
     }
 
-    fn beginning(&self, begin: Begin<Update<SupportState>>) -> Beginning<'_, SupportState> {
+    fn beginning(&self) -> Beginning<'_, SupportState> {
         Beginning {
             agent: NAME,
             graph: &self.graph,
             store: &self.store,
             gateway: &self.gateway,
-            begin,
         }
     }
 }

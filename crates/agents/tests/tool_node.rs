@@ -6,9 +6,10 @@
     reason = "a fixture that cannot be made ends the test"
 )]
 
+use futures::StreamExt as _;
 use paraph_agents::{
-    Conversation, Error, HasMessages, MessagesState, TOOLS, ToolRuntime, add_messages, tool_node,
-    tools_condition, tools_or, update_command,
+    AgentEventData, Conversation, Error, HasMessages, MessagesState, React, RunResult, TOOLS,
+    Terms, ToolRuntime, add_messages, tool_node, tools_condition, tools_or, update_command,
 };
 use paraph_gateway::{
     DynTool, Gateway, Json, Limits, MemoryStore as Records, Policy, Stop, ToolCommand, ToolContext,
@@ -17,10 +18,13 @@ use paraph_gateway::{
 use paraph_graph::{
     Ctx, END, EventData, Graph, MemoryOf, MemoryStore, Mode, Outcome, RunId, State, Store, Update,
 };
-use paraph_models::{Arguments, Body, InvalidToolCall, Message, RawJson, ToolCall};
+use paraph_models::{
+    Arguments, Body, ChatModel, ChatRequest, Chunk, ChunkStream, InvalidToolCall, Message, RawJson,
+    ToolCall, ToolCallDelta,
+};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A state of somebody's own, with more than a conversation.
@@ -656,4 +660,97 @@ async fn a_run_that_is_taken_up_under_its_id_gets_what_was_recorded() {
     let kept: Vec<_> = kept.iter().map(|it| (it.tool.as_str(), it.ok())).collect();
     assert_eq!(kept, [("count", true), ("confirm", true)]);
     assert_eq!(results(&done.done().unwrap().messages).len(), 2);
+}
+
+/// Shows its work, keeps a table, and asks before it is done.
+#[tool]
+async fn survey(
+    #[inject] context: &ToolContext<'_>,
+    #[inject] runtime: ToolRuntime<'_>,
+) -> Result<ToolOutput, ToolError> {
+    context.report("measured");
+    let sure: bool = runtime.ask("sure", "Is it right?")?;
+    ToolOutput::text(&format!("surveyed, {sure}")).artifact(&json!({"secret_table": [1, 2]}))
+}
+
+/// Wants the tool called once, then answers; notes what it was sent.
+#[derive(Default)]
+struct Surveyor(Mutex<Vec<String>>);
+
+impl ChatModel for Surveyor {
+    fn name(&self) -> &str {
+        "surveyor"
+    }
+
+    fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
+        let sent = serde_json::to_string(&request.messages).unwrap();
+        let has_result = sent.contains("tool_call_id");
+        self.0.lock().unwrap().push(sent);
+        let call = ToolCallDelta {
+            id: Some("s".to_owned()),
+            name: Some("survey".to_owned()),
+            ..ToolCallDelta::default()
+        };
+        let chunk = match has_result {
+            true => Chunk::text("Done."),
+            false => Chunk {
+                tool_calls: vec![call],
+                ..Chunk::default()
+            },
+        };
+        futures::stream::iter([Ok(chunk)]).boxed()
+    }
+}
+
+/// The agent is built on the same node: progress is an event, an artifact stays with the program, and a
+/// question stops the run until it is answered.
+#[tokio::test]
+async fn an_agent_s_tools_report_ask_and_keep_what_is_not_for_the_model() {
+    let model = Arc::new(Surveyor::default());
+    let terms = Terms::new(model.clone(), "t");
+    let agent = React::new("surveyor", "Survey.", with_one(survey {})).unwrap();
+    let mut run = agent.start("Go", &terms).await.unwrap();
+    let id = run.run_id();
+    let (mut told, mut stop) = (Vec::new(), None);
+    while let Some(event) = run.next().await {
+        match event.data {
+            AgentEventData::ToolProgress { step, data, .. } => told.push((step, data)),
+            AgentEventData::RunEnded { result, detail, .. } => {
+                stop = Some((result.stop().clone(), detail.unwrap()));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(told, [(1, json!("measured"))]);
+    let questions = agent.questions("t").await.unwrap();
+    assert_eq!(questions[0].question, "Is it right?");
+    let detail = format!("1 question(s) wait for an answer: {}", questions[0].id);
+    assert_eq!(stop, Some((Stop::ApprovalPending, detail)));
+
+    // An answer to nothing leaves the question where it is.
+    let wrong = [("unknown".to_owned(), json!(true))];
+    let wrong = agent.answer(id, wrong, &terms).await.unwrap();
+    assert_eq!(wrong.result().await.stop().to_string(), "internal");
+    assert_eq!(agent.questions("t").await.unwrap(), questions);
+    let answers = [(questions[0].id.clone(), json!(true))];
+    let again = agent.answer(id, answers.clone(), &terms).await.unwrap();
+    let RunResult::Messages(result) = again.result().await else {
+        panic!("a run with messages has another result")
+    };
+    assert_eq!(result.answer.as_deref(), Some("Done."));
+    assert_eq!(
+        (result.trace.len(), result.trace[0].ok),
+        (1, true),
+        "one call, counted once"
+    );
+    let Body::Tool(tool) = &result.messages[2].body else {
+        panic!("a result")
+    };
+    assert!(tool.artifact.is_some());
+    let sent = model.0.lock().unwrap().clone();
+    assert!(sent.len() == 2 && sent[1].contains("surveyed, true"));
+    assert!(sent.iter().all(|sent| !sent.contains("secret_table")));
+    assert_eq!(agent.questions("t").await.unwrap(), []);
+    let late = agent.answer(id, answers, &terms).await;
+    assert!(matches!(late, Err(Error::NothingLeft(thread)) if thread == "t"));
 }
