@@ -71,6 +71,7 @@ fn as_calls(next: Move) -> Chunk {
                     id: None,
                     name: Some(name.to_owned()),
                     arguments: args.to_string(),
+                    signature: None,
                 })
                 .collect(),
             finish_reason: Some(FinishReason::ToolCalls),

@@ -3,22 +3,25 @@
 use crate::config::{Config, micro_dollars, read_text};
 use crate::failure::Failure;
 use crate::patience::{patiently, too_slow};
-use crate::suggest::closest;
 use paraph_agents::{AgentInfo, Rehearsal};
 use paraph_gateway::{Limits, Price};
 use paraph_models::{
-    ChatModel, ModelSpec, ProviderSettings, Proxies, Recorder, RetryPolicy, Settings,
-    init_chat_model, providers,
+    ChatModel, Fallback, Limiter, ModelSpec, ProviderSettings, Proxies, RateLimits, Recorder,
+    RetryPolicy, Settings, init_chat_model, providers,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A model, ready to run.
 pub(crate) struct Choice {
     pub(crate) model: Arc<dyn ChatModel>,
+    /// The price that no answer exceeds; none if a model's price is not known.
     pub(crate) price: Option<Price>,
+    /// A model of which no price is known.
+    unpriced: Option<String>,
     /// What makes the same model again.
     pub(crate) spec: ModelSpec,
     /// Why it is this one, if nobody asked for it.
@@ -42,23 +45,34 @@ pub(crate) fn chosen(
     spec: ModelSpec,
     resumed: bool,
 ) -> Result<Choice, Failure> {
-    let settings = Settings {
-        resumed,
-        ..model_settings(config, default_of(config, agent, &spec)?)?
+    let making = Making {
+        config,
+        agent,
+        settings: Settings {
+            resumed,
+            ..model_settings(config)?
+        },
     };
-    let model = made(&spec, settings)?;
+    let mut names = Vec::new();
+    let model = making.make(&spec, &mut names)?;
     let price = match spoken_by(&spec) {
-        ModelSpec::Rehearsal => Some(Price {
+        ModelSpec::Rehearsal => Ok(Price {
             input: 0,
             output: 0,
             source: "the rehearsal model costs nothing".to_owned(),
         }),
-        _ => config.price(model.name()),
+        _ => dearest(config, &names),
     };
+    let (price, unpriced) = match price {
+        Ok(price) => (Some(price), None),
+        Err(unpriced) => (None, Some(unpriced)),
+    };
+    let wanted = names.first().map_or_else(|| model.name(), String::as_str);
     Ok(Choice {
-        spec: whole(spec, model.name()),
+        spec: whole(spec, wanted),
         model,
         price,
+        unpriced,
         note: None,
     })
 }
@@ -83,29 +97,90 @@ fn whole(spec: ModelSpec, name: &str) -> ModelSpec {
     }
 }
 
-/// The model of a spec.
-pub(crate) fn made(spec: &ModelSpec, settings: Settings) -> Result<Arc<dyn ChatModel>, Failure> {
-    match spec {
-        ModelSpec::Rehearsal => Ok(Arc::new(Rehearsal)),
-        ModelSpec::Scripted(path) => {
-            let script = spec.clone();
-            patiently(path, move || init_chat_model(&script, &settings))
-                .ok_or_else(|| {
-                    Failure::Usage(format!("script {}: {}", path.display(), too_slow()))
-                })?
-                .map_err(unusable)
+/// What models are made with.
+struct Making<'a> {
+    config: &'a Config,
+    agent: &'a AgentInfo,
+    settings: Settings,
+}
+
+impl Making<'_> {
+    /// The model of a spec, with those that stand in for it. `names` gets the names of all that may answer.
+    fn make(
+        &self,
+        spec: &ModelSpec,
+        names: &mut Vec<String>,
+    ) -> Result<Arc<dyn ChatModel>, Failure> {
+        let model = match spec {
+            ModelSpec::Rehearsal => Arc::new(Rehearsal),
+            ModelSpec::Record { dir, spec } => {
+                let model = self.make(spec, names)?;
+                let recorder = match self.settings.resumed {
+                    true => Recorder::go_on(dir, model),
+                    false => Recorder::begin(dir, model),
+                };
+                return Ok(Arc::new(recorder.map_err(unusable)?));
+            }
+            ModelSpec::Scripted(path) => {
+                let (script, settings) = (spec.clone(), self.settings.clone());
+                patiently(path, move || init_chat_model(&script, &settings))
+                    .ok_or_else(|| {
+                        Failure::Usage(format!("script {}: {}", path.display(), too_slow()))
+                    })?
+                    .map_err(unusable)?
+            }
+            spec => self.alone(spec)?,
+        };
+        names.push(model.name().to_owned());
+        let others = stand_ins(self.config, spec)?;
+        if others.is_empty() {
+            return Ok(model);
         }
-        ModelSpec::Record { dir, spec } => {
-            let resumed = settings.resumed;
-            let model = made(spec, settings)?;
-            let recorder = match resumed {
-                true => Recorder::go_on(dir, model),
-                false => Recorder::begin(dir, model),
-            };
-            Ok(Arc::new(recorder.map_err(unusable)?))
-        }
-        spec => init_chat_model(spec, &settings).map_err(unusable),
+        let others = others.iter().map(|spec| self.alone(spec));
+        let others: Vec<Arc<dyn ChatModel>> = others.collect::<Result<_, _>>()?;
+        names.extend(others.iter().map(|other| other.name().to_owned()));
+        Ok(Arc::new(Fallback::new(model, others)))
     }
+
+    /// The model of a spec that needs no file.
+    fn alone(&self, spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, Failure> {
+        let settings = Settings {
+            default_model: default_of(self.config, self.agent, spec)?,
+            ..self.settings.clone()
+        };
+        init_chat_model(spec, &settings).map_err(unusable)
+    }
+}
+
+/// The models that stand in for one that cannot answer. One that plays a script answers by itself.
+fn stand_ins(config: &Config, spec: &ModelSpec) -> Result<Vec<ModelSpec>, Failure> {
+    const KEY: &str = "fallback";
+    let live = matches!(spec, ModelSpec::Provider { .. } | ModelSpec::Server { .. });
+    let Some(found) = config.get(KEY)?.filter(|_| live) else {
+        return Ok(Vec::new());
+    };
+    let specs = found.text.split(',').filter(|text| !text.trim().is_empty());
+    let specs: Result<Vec<ModelSpec>, _> = specs.map(str::parse).collect();
+    let mut specs = specs.map_err(|error| found.wrong(KEY, error))?;
+    specs.retain(|other| other != spec);
+    Ok(specs)
+}
+
+/// The price that no answer of these models exceeds, or a model whose price is not known.
+fn dearest(config: &Config, models: &[String]) -> Result<Price, String> {
+    let mut most: Option<Price> = None;
+    for name in models {
+        let price = config.price(name).ok_or_else(|| name.clone())?;
+        most = Some(match most {
+            Some(most) => Price {
+                input: most.input.max(price.input),
+                output: most.output.max(price.output),
+                source: most.source,
+            },
+            None => price,
+        });
+    }
+    most.ok_or_else(String::new)
 }
 
 fn unusable(error: paraph_models::Error) -> Failure {
@@ -124,8 +199,7 @@ pub(crate) fn spec(
 ) -> Result<(ModelSpec, Option<String>), Failure> {
     if let Some(found) = config.get("model")? {
         let spec = found.text.parse();
-        let wrong = |error| found.wrong("model", format!("{error}{}", meant(&found.text)));
-        return Ok((spec.map_err(wrong)?, None));
+        return Ok((spec.map_err(|error| found.wrong("model", error))?, None));
     }
     let mut nameless = Vec::new();
     for provider in providers() {
@@ -157,18 +231,6 @@ pub(crate) fn spec(
     ))
 }
 
-/// What a spec without a colon was probably meant to be.
-fn meant(spec: &str) -> String {
-    let known = providers().iter().map(|provider| provider.name);
-    if spec.is_empty() || spec.contains(':') {
-        return String::new();
-    }
-    match closest(spec, known.chain(["rehearsal"])) {
-        Some(close) => format!("; did you mean `{close}`?"),
-        None => format!("; did you mean `openai:{spec}`?"),
-    }
-}
-
 /// The model of a provider that is named alone.
 fn default_model(
     config: &Config,
@@ -185,17 +247,14 @@ fn default_of(
     agent: &AgentInfo,
     spec: &ModelSpec,
 ) -> Result<Option<String>, Failure> {
-    match spoken_by(spec) {
+    match spec {
         ModelSpec::Provider { provider, .. } => default_model(config, agent, provider),
         _ => Ok(None),
     }
 }
 
 /// What a model needs from outside.
-pub(crate) fn model_settings(
-    config: &Config,
-    default_model: Option<String>,
-) -> Result<Settings, Failure> {
+fn model_settings(config: &Config) -> Result<Settings, Failure> {
     let text = |key: &str| Ok::<_, Failure>(config.get(key)?.map(|found| found.text));
     let mut by_name = BTreeMap::new();
     for provider in providers() {
@@ -203,16 +262,15 @@ pub(crate) fn model_settings(
         let settings = ProviderSettings {
             api_key: of("api_key")?.map(Into::into),
             base_url: of("base_url")?,
+            limiter: limiter(config, provider.name)?,
         };
         by_name.insert(provider.name.to_owned(), settings);
     }
     Ok(Settings {
         providers: by_name,
-        default_model,
-        retry: RetryPolicy {
-            timeout: model_timeout(config)?,
-            ..RetryPolicy::default()
-        },
+        retry: retry_policy(config)?,
+        connect_timeout: seconds(config, "model_connect_seconds")?
+            .unwrap_or_else(|| Settings::default().connect_timeout),
         proxies: Proxies {
             http: text("http_proxy")?,
             https: text("https_proxy")?,
@@ -223,14 +281,48 @@ pub(crate) fn model_settings(
     })
 }
 
-fn model_timeout(config: &Config) -> Result<Duration, Failure> {
-    const KEY: &str = "model_timeout_seconds";
-    let Some(found) = config.get(KEY)? else {
-        return Ok(RetryPolicy::default().timeout);
+/// The limits on a model's time.
+fn retry_policy(config: &Config) -> Result<RetryPolicy, Failure> {
+    let default = RetryPolicy::default();
+    Ok(RetryPolicy {
+        timeout: seconds(config, "model_timeout_seconds")?.unwrap_or(default.timeout),
+        first_token: seconds(config, "model_first_token_seconds")?,
+        idle: seconds(config, "model_idle_seconds")?,
+        ..default
+    })
+}
+
+fn seconds(config: &Config, key: &str) -> Result<Option<Duration>, Failure> {
+    let Some(found) = config.get(key)? else {
+        return Ok(None);
     };
     let seconds = found.text.parse().ok().filter(|seconds| *seconds > 0.0);
-    let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    timeout.ok_or_else(|| found.wrong(KEY, format!("`{}` is no number of seconds", found.text)))
+    let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.map(Some)
+        .ok_or_else(|| found.wrong(key, format!("`{}` is no number of seconds", found.text)))
+}
+
+/// What may be used of a provider, if anything limits it.
+fn limiter(config: &Config, provider: &str) -> Result<Option<Arc<Limiter>>, Failure> {
+    let limits = RateLimits {
+        in_flight: amount(config, provider, "max_in_flight")?,
+        requests_per_minute: amount(config, provider, "requests_per_minute")?,
+        tokens_per_minute: amount(config, provider, "tokens_per_minute")?,
+    };
+    let limited = limits != RateLimits::default();
+    Ok(limited.then(|| Arc::new(Limiter::new(limits))))
+}
+
+fn amount<T: FromStr>(config: &Config, provider: &str, word: &str) -> Result<Option<T>, Failure> {
+    let key = format!("providers.{provider}.{word}");
+    let Some(found) = config.get(&key)? else {
+        return Ok(None);
+    };
+    let amount = found.text.parse().map(Some);
+    amount.map_err(|_| {
+        let why = format!("`{}` is no whole number above zero", found.text);
+        found.wrong(&key, why)
+    })
 }
 
 fn ca_certificates(config: &Config) -> Result<Option<String>, Failure> {
@@ -269,10 +361,9 @@ pub(crate) fn limits(config: &Config, agent: &AgentInfo) -> Result<Limits, Failu
 /// A run with a cost limit needs to know what its model costs.
 pub(crate) fn check_price(choice: &Choice, limits: &Limits) -> Result<(), Failure> {
     let capped = limits.micro_dollars != paraph_gateway::UNLIMITED;
-    if !capped || choice.price.is_some() {
+    let Some(model) = choice.unpriced.as_deref().filter(|_| capped) else {
         return Ok(());
-    }
-    let model = choice.model.name();
+    };
     let unknown = paraph_gateway::Error::UnknownPrice {
         model: model.to_owned(),
     };

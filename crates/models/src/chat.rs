@@ -6,6 +6,7 @@
 
 mod assemble;
 mod chunk;
+mod reasoning;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -14,8 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
+pub(crate) use assemble::CALL_SIGNATURE;
 pub use assemble::{Assembler, MAX_CALLS, MAX_REPLY_BYTES};
-pub use chunk::{Chunk, FinishReason, ToolCallDelta};
+pub use chunk::{Chunk, FinishReason, ReasoningDelta, ToolCallDelta};
+pub(crate) use reasoning::SignedBlock;
 
 use crate::error::ModelError;
 use crate::message::{Message, Usage};
@@ -238,8 +241,29 @@ pub struct ChatReply {
     pub finish_reason: Option<FinishReason>,
     /// The model that answered, as the provider names it.
     pub model: Option<String>,
+    /// The provider it answered through, by its name in a [`ModelSpec`](crate::ModelSpec); none for models that have
+    /// no server.
+    pub provider: Option<String>,
     /// How many attempts the answer took, counting the last; more than 1 after a retry.
     pub attempts: u32,
     /// Events of the stream that this crate did not understand. They did not enter the answer.
     pub unknown_events: u32,
+}
+
+/// The pieces of an answer up to the first that says something, or to the end of one that says nothing. Until then
+/// nobody has heard anything, and another attempt or another model may take its place.
+pub(crate) async fn beginning(rest: &mut ChunkStream<'_>) -> Result<Vec<Chunk>, ModelError> {
+    let mut begun = Vec::new();
+    while let Some(chunk) = rest.next().await {
+        let chunk = chunk?;
+        let spoken = chunk.is_spoken();
+        // Signs of life say nothing to anybody later.
+        if chunk != Chunk::default() {
+            begun.push(chunk);
+        }
+        if spoken {
+            break;
+        }
+    }
+    Ok(begun)
 }

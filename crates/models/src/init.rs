@@ -1,206 +1,29 @@
-//! From a line like `openai:gpt-4.1-mini` to a model.
+//! From a [`ModelSpec`] and [`Settings`] to a model that is ready to use.
 //!
 //! The command line reads flags and environment into [`Settings`] and calls [`init_chat_model`]; agents get the model.
 //! This module must not read the environment.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Certificate, Client, NoProxy, Proxy, redirect};
 use secrecy::SecretString;
 
+use crate::anthropic::{self, Anthropic};
 use crate::cassette::{Recorder, Replay};
 use crate::chat::ChatModel;
 use crate::error::Error;
-use crate::openai::{OpenAi, endpoint};
+use crate::fallback::Fallback;
+use crate::google::{self, Google};
+use crate::http::{Auth, Protocol, Remote, Server, http_client};
+use crate::limits::Limiter;
+use crate::openai::{self, OpenAi};
+use crate::providers::{Provider, Speaks, find_provider};
 use crate::retry::{RetryPolicy, Retrying};
 use crate::schema_mode::{SchemaMode, ToolMode};
 use crate::scripted::ScriptedModel;
-
-/// Which model to use, as people write it.
-///
-/// ```
-/// use paraph_models::ModelSpec;
-/// let spec: ModelSpec = "openai:gpt-4.1-mini".parse()?;
-/// assert_eq!(spec, ModelSpec::Provider { provider: "openai".into(), model: Some("gpt-4.1-mini".into()) });
-/// assert_eq!(spec.to_string(), "openai:gpt-4.1-mini");
-/// # Ok::<(), paraph_models::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ModelSpec {
-    /// `provider:model`, or `provider` alone for [`Settings::default_model`].
-    Provider {
-        /// The provider's name, one of [`providers`].
-        provider: String,
-        /// The model as the provider names it.
-        model: Option<String>,
-    },
-    /// `rehearsal`: the rule-based model that each agent brings.
-    Rehearsal,
-    /// `scripted:FILE`.
-    Scripted(PathBuf),
-    /// `record:DIR,SPEC`: another model, with all it says written down.
-    Record {
-        /// Where.
-        dir: PathBuf,
-        /// The model.
-        spec: Box<ModelSpec>,
-    },
-    /// `replay:DIR`: what was recorded.
-    Replay(PathBuf),
-}
-
-impl FromStr for ModelSpec {
-    type Err = Error;
-
-    /// # Errors
-    /// [`Error::Spec`] if a part is missing, [`Error::UnknownProvider`] with the names there are.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let text = text.trim();
-        let refuse = |problem: &str| Error::Spec {
-            spec: text.to_owned(),
-            problem: problem.to_owned(),
-        };
-        let (head, tail) = match text.split_once(':') {
-            Some((head, tail)) => (head, Some(tail.trim())),
-            None => (text, None),
-        };
-        let file = |word: &str| {
-            tail.filter(|tail| !tail.is_empty())
-                .map(PathBuf::from)
-                .ok_or_else(|| refuse(&format!("write {head}:{word}")))
-        };
-        match head {
-            "" => Err(refuse("write provider:model, rehearsal or scripted:FILE")),
-            "rehearsal" if tail.is_none() => Ok(Self::Rehearsal),
-            "rehearsal" => Err(refuse("rehearsal stands alone")),
-            "scripted" => file("FILE").map(Self::Scripted),
-            "replay" => file("DIR").map(Self::Replay),
-            "record" => {
-                let parts = tail.and_then(|tail| tail.split_once(','));
-                let parts = parts.filter(|(dir, _)| !dir.is_empty());
-                let (dir, spec) = parts.ok_or_else(|| refuse("write record:DIR,SPEC"))?;
-                Ok(Self::Record {
-                    dir: dir.into(),
-                    spec: Box::new(spec.parse()?),
-                })
-            }
-            provider => {
-                find_provider(provider)?;
-                if tail == Some("") {
-                    return Err(refuse("no model stands behind the colon"));
-                }
-                Ok(Self::Provider {
-                    provider: provider.to_owned(),
-                    model: tail.map(str::to_owned),
-                })
-            }
-        }
-    }
-}
-
-impl fmt::Display for ModelSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Provider {
-                provider,
-                model: Some(model),
-            } => write!(f, "{provider}:{model}"),
-            Self::Provider { provider, .. } => f.write_str(provider),
-            Self::Rehearsal => f.write_str("rehearsal"),
-            Self::Scripted(file) => write!(f, "scripted:{}", file.display()),
-            Self::Record { dir, spec } => write!(f, "record:{},{spec}", dir.display()),
-            Self::Replay(dir) => write!(f, "replay:{}", dir.display()),
-        }
-    }
-}
-
-/// A model provider, with what the caller needs to find its settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Provider {
-    /// Its name in a [`ModelSpec`].
-    pub name: &'static str,
-    /// The environment variable that usually holds its key.
-    pub key_variable: &'static str,
-    /// The environment variable that usually holds another base URL.
-    pub base_url_variable: &'static str,
-    /// Its own base URL.
-    pub base_url: &'static str,
-    /// Whether its own server wants a key. A server at another base URL may not.
-    pub needs_key: bool,
-}
-
-/// The providers there are. All of them speak OpenAI's protocol.
-pub fn providers() -> &'static [Provider] {
-    const fn provider(
-        name: &'static str,
-        variables: (&'static str, &'static str),
-        base_url: &'static str,
-        needs_key: bool,
-    ) -> Provider {
-        Provider {
-            name,
-            key_variable: variables.0,
-            base_url_variable: variables.1,
-            base_url,
-            needs_key,
-        }
-    }
-    const PROVIDERS: [Provider; 5] = [
-        provider(
-            "openai",
-            ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-            "https://api.openai.com/v1",
-            true,
-        ),
-        provider(
-            "openrouter",
-            ("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"),
-            "https://openrouter.ai/api/v1",
-            true,
-        ),
-        provider(
-            "groq",
-            ("GROQ_API_KEY", "GROQ_BASE_URL"),
-            "https://api.groq.com/openai/v1",
-            true,
-        ),
-        provider(
-            "mistral",
-            ("MISTRAL_API_KEY", "MISTRAL_BASE_URL"),
-            "https://api.mistral.ai/v1",
-            true,
-        ),
-        provider(
-            "ollama",
-            ("OLLAMA_API_KEY", "OLLAMA_BASE_URL"),
-            "http://127.0.0.1:11434/v1",
-            false,
-        ),
-    ];
-    &PROVIDERS
-}
-
-fn find_provider(name: &str) -> Result<&'static Provider, Error> {
-    let found = providers().iter().find(|provider| provider.name == name);
-    found.ok_or_else(|| match name {
-        "anthropic" | "google" => Error::Later {
-            what: format!("the model provider `{name}`"),
-        },
-        _ => {
-            let mut known: Vec<&str> = providers().iter().map(|p| p.name).collect();
-            known.extend(["rehearsal", "scripted:FILE"]);
-            Error::UnknownProvider {
-                name: name.to_owned(),
-                known: known.join(", "),
-            }
-        }
-    })
-}
+use crate::spec::ModelSpec;
 
 /// Everything a model may need from outside. Plain data: whoever reads flags and environment fills it in.
 #[derive(Clone, Debug)]
@@ -250,6 +73,8 @@ pub struct ProviderSettings {
     pub api_key: Option<SecretString>,
     /// Another server: used as it stands, with `/chat/completions` behind it; without a path `/v1` is added.
     pub base_url: Option<String>,
+    /// How much of it may be used; one for all models of the provider. None sets no limit.
+    pub limiter: Option<Arc<Limiter>>,
 }
 
 /// Proxies by the scheme of the address they serve. They may contain credentials; `Debug` shows only which are set.
@@ -299,10 +124,43 @@ pub fn init_chat_model(spec: &ModelSpec, settings: &Settings) -> Result<Arc<dyn 
                 spec: provider.clone(),
                 problem: "no model is named and there is no default".to_owned(),
             })?;
-            let model = openai(find_provider(provider)?, model, settings)?;
-            Ok(in_mode(Retrying::new(model, settings.retry), settings))
+            provided(find_provider(provider)?, model, settings)
+        }
+        ModelSpec::Server { base_url, model } => {
+            let making = Making {
+                provider: "compatible",
+                model,
+                name: spec.to_string(),
+                key: None,
+                settings,
+            };
+            making.make(
+                Auth::Bearer,
+                OpenAi::new(model, openai::endpoint(base_url)?),
+            )
         }
     }
+}
+
+/// As [`init_chat_model`], with other models that stand in where the wanted one cannot answer; see [`Fallback`].
+///
+/// # Errors
+/// Those of [`init_chat_model`], for any of the models: one that can never be used is no fallback.
+pub fn init_with_fallbacks(
+    spec: &ModelSpec,
+    fallbacks: &[ModelSpec],
+    settings: &Settings,
+) -> Result<Arc<dyn ChatModel>, Error> {
+    let wanted = init_chat_model(spec, settings)?;
+    if fallbacks.is_empty() {
+        return Ok(wanted);
+    }
+    let others = fallbacks.iter();
+    let others = others.map(|spec| init_chat_model(spec, settings));
+    Ok(Arc::new(Fallback::new(
+        wanted,
+        others.collect::<Result<_, _>>()?,
+    )))
 }
 
 /// The model with its way of calling tools.
@@ -313,74 +171,70 @@ fn in_mode(model: impl ChatModel + 'static, settings: &Settings) -> Arc<dyn Chat
     }
 }
 
-fn openai(provider: &Provider, model: &str, settings: &Settings) -> Result<OpenAi, Error> {
+/// A model behind a server, in the layer that bounds and retries its calls.
+struct Making<'a> {
+    provider: &'static str,
+    model: &'a str,
+    /// The spec that makes the model.
+    name: String,
+    key: Option<SecretString>,
+    settings: &'a Settings,
+}
+
+impl Making<'_> {
+    fn make(self, auth: Auth, protocol: impl Protocol) -> Result<Arc<dyn ChatModel>, Error> {
+        let settings = self.settings;
+        let client = http_client(settings)?;
+        let server = Server::new(client, settings.connect_timeout, self.key, auth);
+        let remote = Remote::new(self.provider, self.model, self.name, server, protocol);
+        let bounded = Retrying::new(remote, settings.retry);
+        let own = settings.providers.get(self.provider);
+        Ok(match own.and_then(|own| own.limiter.clone()) {
+            Some(limiter) => in_mode(bounded.within(limiter), settings),
+            None => in_mode(bounded, settings),
+        })
+    }
+}
+
+/// The model of a provider.
+fn provided(
+    provider: &'static Provider,
+    model: &str,
+    settings: &Settings,
+) -> Result<Arc<dyn ChatModel>, Error> {
     let own = settings.providers.get(provider.name);
     let key = own.and_then(|own| own.api_key.clone());
     let base = own.and_then(|own| own.base_url.as_deref());
+    let missing = |variables: &[&'static str]| variables.first().copied().unwrap_or_default();
     if provider.needs_key && key.is_none() && base.is_none() {
         return Err(Error::MissingKey {
             provider: provider.name.to_owned(),
-            variable: provider.key_variable,
+            variable: missing(provider.key_variables),
         });
     }
-    let url = endpoint(base.unwrap_or(provider.base_url))?;
-    let client = http_client(settings)?;
-    Ok(OpenAi::new(provider.name, model, url, key, client))
-}
-
-/// A client that follows no redirect (the key would go along) and uses only the proxies it is told.
-fn http_client(settings: &Settings) -> Result<Client, Error> {
-    let refuse = |what: &str, error: &reqwest::Error| Error::Http {
-        what: what.to_owned(),
-        problem: error.to_string(),
+    let base = base.or(provider.base_url);
+    let base = base.ok_or_else(|| Error::MissingBaseUrl {
+        provider: provider.name.to_owned(),
+        variable: missing(provider.base_url_variables),
+    })?;
+    let making = Making {
+        provider: provider.name,
+        model,
+        name: format!("{}:{model}", provider.name),
+        key,
+        settings,
     };
-    let mut builder = Client::builder()
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .connect_timeout(settings.connect_timeout)
-        .user_agent(concat!("paraph/", env!("CARGO_PKG_VERSION")));
-    let direct = settings.proxies.no_proxy.as_deref();
-    let direct = direct.and_then(NoProxy::from_string);
-    if let Some(address) = &settings.proxies.http {
-        let proxy = proxy("HTTP_PROXY", address, Proxy::http)?;
-        builder = builder.proxy(proxy.no_proxy(direct.clone()));
-    }
-    if let Some(address) = &settings.proxies.https {
-        let proxy = proxy("HTTPS_PROXY", address, Proxy::https)?;
-        builder = builder.proxy(proxy.no_proxy(direct));
-    }
-    if let Some(pem) = &settings.ca_certificates {
-        let certificates = Certificate::from_pem_bundle(pem.as_bytes())
-            .map_err(|error| refuse("CA certificates", &error))?;
-        if certificates.is_empty() {
-            return Err(Error::Http {
-                what: "CA certificates".to_owned(),
-                problem: "there is none in the file".to_owned(),
-            });
+    match provider.speaks {
+        Speaks::OpenAi => making.make(Auth::Bearer, OpenAi::new(model, openai::endpoint(base)?)),
+        Speaks::Anthropic => {
+            let protocol = Anthropic::new(model, anthropic::endpoint(base)?);
+            making.make(Auth::Header("x-api-key"), protocol)
         }
-        builder = builder.tls_certs_merge(certificates);
+        Speaks::Google => {
+            let protocol = Google::new(model, google::base(base)?);
+            making.make(Auth::Header("x-goog-api-key"), protocol)
+        }
     }
-    builder
-        .build()
-        .map_err(|error| refuse("HTTP client", &error))
-}
-
-/// A proxy over HTTP. An error says nothing of the address, which may contain a password.
-fn proxy(
-    variable: &str,
-    address: &str,
-    of: impl Fn(String) -> reqwest::Result<Proxy>,
-) -> Result<Proxy, Error> {
-    let refuse = |problem: &str| Error::Http {
-        what: variable.to_owned(),
-        problem: problem.to_owned(),
-    };
-    if let Some((scheme, _)) = address.trim().split_once("://")
-        && !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str())
-    {
-        return Err(refuse("only http and https proxies can be used"));
-    }
-    of(address.to_owned()).map_err(|_| refuse("not the address of a proxy"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The support agent's own part: prompts, deadlines, state. Whole runs are in `tests/`.
 
 use super::*;
-use paraph_models::{ModelError, RetryPolicy, Retrying, ScriptedModel};
+use paraph_models::{ModelError, RetryPolicy, Retrying, ScriptedModel, TimeLimit};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -171,7 +171,10 @@ async fn a_run_whose_costs_are_capped_refuses_a_model_without_a_price() {
 fn every_failure_of_a_model_has_a_stop_reason() {
     let message = String::new;
     let all = [
-        ModelError::Timeout,
+        ModelError::Timeout {
+            limit: TimeLimit::Total,
+            after: None,
+        },
         ModelError::Connect { message: message() },
         ModelError::OutOfTime,
         ModelError::Empty { usage: None },

@@ -1,7 +1,7 @@
 //! `paraph doctor`: is everything there that a run needs? It asks nobody over the network unless told to.
 
 use crate::args::DoctorArgs;
-use crate::choice::{made, model_settings, spec, spoken_by};
+use crate::choice::{chosen, spec, spoken_by};
 use crate::config::{Config, Environment, FILE_NAME};
 use crate::failure::{FINISHED, Failure, USAGE};
 use crate::output::{print, print_json, table};
@@ -162,7 +162,7 @@ fn keys(config: &Config) -> Vec<Check> {
             Ok(None) => {}
             Ok(Some(found)) => {
                 any = true;
-                let detail = format!("{} is set by {}", provider.key_variable, found.source);
+                let detail = format!("{}: set by {}", provider.name, found.source);
                 checks.push(Check::new("key", Verdict::Ok, detail));
             }
             Err(failure) => checks.push(Check::of("key", Err(failure))),
@@ -177,16 +177,17 @@ fn keys(config: &Config) -> Vec<Check> {
 
 fn models(config: &Config, agent: &AgentInfo, online: bool) -> Vec<Check> {
     // Asked for its health, a model is not recorded.
-    let chosen = match spec(config, agent) {
-        Ok((chosen, _)) => spoken_by(&chosen).clone(),
+    let spec = match spec(config, agent) {
+        Ok((spec, _)) => spoken_by(&spec).clone(),
         Err(failure) => return vec![Check::of("model", Err(failure))],
     };
-    if chosen == ModelSpec::Rehearsal {
+    if spec == ModelSpec::Rehearsal {
         let detail = format!("{}: rehearsal", agent.name);
         return vec![Check::new("model", Verdict::Note, detail)];
     }
-    let model = model_settings(config, Some(agent.default_model.to_owned()))
-        .and_then(|settings| made(&chosen, settings));
+    // A recording answers what it was asked, and nothing else.
+    let asks = online && !matches!(spec, ModelSpec::Replay(_));
+    let model = chosen(config, agent, spec, false).map(|choice| choice.model);
     let mut checks = vec![Check::of(
         "model",
         model
@@ -194,8 +195,6 @@ fn models(config: &Config, agent: &AgentInfo, online: bool) -> Vec<Check> {
             .map(|model| format!("{}: {}", agent.name, model.name()))
             .map_err(again),
     )];
-    // A recording answers what it was asked, and nothing else.
-    let asks = online && !matches!(chosen, ModelSpec::Replay(_));
     if let (Ok(model), true) = (model, asks) {
         checks.push(Check::of("answer", one_word(&model)));
     }

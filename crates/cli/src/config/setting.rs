@@ -1,6 +1,6 @@
 //! Which settings there are: their keys, variables and defaults. `config show` lists exactly these.
 
-use paraph_models::{RetryPolicy, providers};
+use paraph_models::{RetryPolicy, Settings, providers};
 use paraph_store::Options;
 
 /// How a setting's value is handled.
@@ -49,7 +49,10 @@ impl Setting {
 
 /// All settings, in the order in which they are listed.
 pub(crate) fn settings() -> Vec<Setting> {
-    let timeout = RetryPolicy::default().timeout.as_secs().to_string();
+    let retry = RetryPolicy::default();
+    let timeout = retry.timeout.as_secs().to_string();
+    let idle = retry.idle.unwrap_or(retry.timeout).as_secs().to_string();
+    let connect = Settings::default().connect_timeout.as_secs().to_string();
     let mut all = vec![
         Setting::new("model", &["PARAPH_MODEL"]),
         Setting::new("store", &["PARAPH_STORE"]).kind(Kind::Address),
@@ -64,7 +67,11 @@ pub(crate) fn settings() -> Vec<Setting> {
         Setting::new("max_seconds", &["PARAPH_MAX_SECONDS"]),
         Setting::new("max_tokens", &["PARAPH_MAX_TOKENS"]),
         Setting::new("max_cost", &["PARAPH_MAX_COST"]),
+        Setting::new("fallback", &["PARAPH_FALLBACK"]),
         Setting::new("model_timeout_seconds", &["OPENAI_TIMEOUT_SECONDS"]).default(timeout),
+        Setting::new("model_connect_seconds", &[]).default(connect),
+        Setting::new("model_first_token_seconds", &[]),
+        Setting::new("model_idle_seconds", &[]).default(idle),
         Setting::new("log", &["PARAPH_LOG"]).default("off"),
         Setting::new("data_dir", &["PARAPH_DATA_DIR"]),
         Setting::new("ca_file", &["PARAPH_CA_FILE", "SSL_CERT_FILE"]),
@@ -78,9 +85,12 @@ pub(crate) fn settings() -> Vec<Setting> {
             "openai" => &["OPENAI_MODEL"],
             _ => &[],
         };
-        all.push(Setting::new(key("api_key"), &[provider.key_variable]).kind(Kind::Secret));
-        all.push(Setting::new(key("base_url"), &[provider.base_url_variable]).kind(Kind::Address));
+        all.push(Setting::new(key("api_key"), provider.key_variables).kind(Kind::Secret));
+        all.push(Setting::new(key("base_url"), provider.base_url_variables).kind(Kind::Address));
         all.push(Setting::new(key("model"), model));
+        all.push(Setting::new(key("max_in_flight"), &[]));
+        all.push(Setting::new(key("requests_per_minute"), &[]));
+        all.push(Setting::new(key("tokens_per_minute"), &[]));
     }
     all
 }

@@ -10,6 +10,7 @@ mod attacks;
 mod configuration;
 mod hostile;
 mod listings;
+mod models;
 mod odd_input;
 #[cfg(unix)]
 mod postgres;

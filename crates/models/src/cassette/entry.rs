@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::chat::{ChatModel, Chunk, FinishReason, ToolCallDelta};
+use crate::chat::{ChatModel, Chunk, FinishReason, ReasoningDelta, ToolCallDelta};
 use crate::error::{Error, ModelError};
 use crate::message::Usage;
 
@@ -61,8 +61,26 @@ struct Piece {
     finish_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
     #[serde(skip_serializing_if = "is_zero")]
     unknown_events: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning: Vec<Thought>,
+}
+
+/// A [`ReasoningDelta`] without what is empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Thought {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<u32>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    text: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    signature: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redacted: Option<String>,
 }
 
 /// A [`ToolCallDelta`] without what is empty.
@@ -77,6 +95,8 @@ struct CallPiece {
     name: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     arguments: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
 }
 
 #[expect(
@@ -92,25 +112,43 @@ impl Piece {
     fn of(chunk: Chunk) -> Self {
         let Chunk {
             text,
+            reasoning,
             tool_calls,
             usage,
             finish_reason,
             model,
+            provider,
             attempt: _,
             unknown_events,
         } = chunk;
+        let thoughts = reasoning.into_iter().map(|delta| {
+            let ReasoningDelta {
+                index,
+                text,
+                signature,
+                redacted,
+            } = delta;
+            Thought {
+                index,
+                text,
+                signature,
+                redacted,
+            }
+        });
         let calls = tool_calls.into_iter().map(|delta| {
             let ToolCallDelta {
                 index,
                 id,
                 name,
                 arguments,
+                signature,
             } = delta;
             CallPiece {
                 index,
                 id,
                 name,
                 arguments,
+                signature,
             }
         });
         Self {
@@ -119,7 +157,9 @@ impl Piece {
             usage,
             finish_reason: finish_reason.map(|reason| reason.as_str().to_owned()),
             model,
+            provider,
             unknown_events,
+            reasoning: thoughts.collect(),
         }
     }
 
@@ -129,13 +169,22 @@ impl Piece {
             id: call.id,
             name: call.name,
             arguments: call.arguments,
+            signature: call.signature,
+        });
+        let thoughts = self.reasoning.into_iter().map(|thought| ReasoningDelta {
+            index: thought.index,
+            text: thought.text,
+            signature: thought.signature,
+            redacted: thought.redacted,
         });
         Chunk {
             text: self.text,
+            reasoning: thoughts.collect(),
             tool_calls: calls.collect(),
             usage: self.usage,
             finish_reason: self.finish_reason.as_deref().map(FinishReason::from),
             model: self.model,
+            provider: self.provider,
             attempt: 0,
             unknown_events: self.unknown_events,
         }

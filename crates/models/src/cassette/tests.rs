@@ -384,7 +384,10 @@ fn every_failure_is_read_as_it_was_written() {
     let message = || "m".to_owned();
     let wait = Some(Duration::from_millis(1500));
     let table = [
-        ModelError::Timeout,
+        ModelError::Timeout {
+            limit: crate::error::TimeLimit::Idle,
+            after: Some(std::time::Duration::from_millis(1500)),
+        },
         ModelError::OutOfTime,
         ModelError::Connect { message: message() },
         ModelError::Empty {

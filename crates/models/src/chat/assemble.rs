@@ -3,6 +3,7 @@
 //! Providers interleave, repeat and leave out fields of tool-call pieces in ways of their own; the rules here
 //! serve all of them, so that no provider needs a second assembler.
 
+use super::reasoning::{Place, Thoughts};
 use crate::chat::{ChatReply, Chunk, FinishReason, ToolCallDelta};
 use crate::error::ModelError;
 use crate::message::{AiBody, Body, Message, ToolCall, Usage, fresh_id};
@@ -23,7 +24,7 @@ pub const MAX_CALLS: usize = 1024;
 /// ```
 /// use paraph_models::{Assembler, Chunk, ToolCallDelta};
 /// let piece = |name: Option<&str>, arguments: &str| Chunk {
-///     tool_calls: vec![ToolCallDelta { index: Some(0), name: name.map(Into::into), arguments: arguments.into(), id: None }],
+///     tool_calls: vec![ToolCallDelta { index: Some(0), name: name.map(Into::into), arguments: arguments.into(), ..ToolCallDelta::default() }],
 ///     ..Chunk::default()
 /// };
 /// let mut answer = Assembler::new();
@@ -37,10 +38,12 @@ pub const MAX_CALLS: usize = 1024;
 pub struct Assembler {
     message_id: String,
     text: String,
+    thoughts: Thoughts,
     calls: Vec<Pending>,
     usage: Option<Usage>,
     finish_reason: Option<FinishReason>,
     model: Option<String>,
+    provider: Option<String>,
     attempts: u32,
     unknown_events: u32,
     bytes: usize,
@@ -53,7 +56,11 @@ struct Pending {
     id: String,
     name: String,
     arguments: String,
+    signature: Option<String>,
 }
+
+/// The field of a tool call for what its provider wants back with it.
+pub(crate) const CALL_SIGNATURE: &str = "thought_signature";
 
 impl Assembler {
     /// Starts an answer under a fresh message id.
@@ -66,10 +73,12 @@ impl Assembler {
         Self {
             message_id: message_id.into(),
             text: String::new(),
+            thoughts: Thoughts::default(),
             calls: Vec::new(),
             usage: None,
             finish_reason: None,
             model: None,
+            provider: None,
             attempts: 0,
             unknown_events: 0,
             bytes: 0,
@@ -86,6 +95,17 @@ impl Assembler {
     /// # Errors
     /// [`ModelError::Decode`] if the answer grows beyond [`MAX_REPLY_BYTES`] or [`MAX_CALLS`].
     pub fn push(&mut self, chunk: Chunk) -> Result<(), ModelError> {
+        for delta in chunk.reasoning {
+            let hidden = delta.redacted.as_ref().map_or(0, String::len);
+            self.grow(delta.text.len() + delta.signature.len() + hidden)?;
+            let at = Place {
+                text: self.text.len(),
+                calls: self.calls.len(),
+            };
+            if !self.thoughts.push(delta, at) {
+                return Err(too_large("of too many blocks of reasoning".to_owned()));
+            }
+        }
         self.grow(chunk.text.len())?;
         self.text.push_str(&chunk.text);
         for delta in chunk.tool_calls {
@@ -94,6 +114,7 @@ impl Assembler {
         self.usage = chunk.usage.or(self.usage.take());
         self.finish_reason = chunk.finish_reason.or(self.finish_reason.take());
         self.model = chunk.model.or(self.model.take());
+        self.provider = chunk.provider.or(self.provider.take());
         self.attempts = self.attempts.max(chunk.attempt);
         self.unknown_events = self.unknown_events.saturating_add(chunk.unknown_events);
         Ok(())
@@ -102,7 +123,8 @@ impl Assembler {
     fn push_call(&mut self, delta: ToolCallDelta) -> Result<(), ModelError> {
         let id = delta.id.filter(|id| !id.is_empty());
         let name = delta.name.filter(|name| !name.is_empty());
-        self.grow(delta.arguments.len() + name.as_ref().map_or(0, String::len))?;
+        let signed = delta.signature.as_ref().map_or(0, String::len);
+        self.grow(delta.arguments.len() + signed + name.as_ref().map_or(0, String::len))?;
         let at = match self.place(delta.index, id.as_deref(), name.is_some()) {
             Some(at) => at,
             None if self.calls.len() >= MAX_CALLS => {
@@ -131,6 +153,7 @@ impl Assembler {
             call.name.push_str(&name);
         }
         call.arguments.push_str(&delta.arguments);
+        call.signature = delta.signature.or(call.signature.take());
         Ok(())
     }
 
@@ -189,8 +212,14 @@ impl Assembler {
             } else {
                 call.id
             };
+            let signature = call.signature.map(|signature| RawJson::of(&signature));
             match ToolCall::from_text(id, Some(call.name), call.arguments) {
-                Ok(call) => body.tool_calls.push(call),
+                Ok(mut call) => {
+                    if let Some(Ok(signature)) = signature {
+                        call.extra.insert(CALL_SIGNATURE.to_owned(), signature);
+                    }
+                    body.tool_calls.push(call);
+                }
                 Err(invalid) => body.invalid_tool_calls.push(invalid),
             }
         }
@@ -198,6 +227,7 @@ impl Assembler {
             id: self.message_id,
             ..Message::new(Body::Ai(body), self.text)
         };
+        self.thoughts.keep(self.provider.as_deref(), &mut message);
         let metadata = [
             (
                 "finish_reason",
@@ -217,6 +247,7 @@ impl Assembler {
             usage: self.usage,
             finish_reason: self.finish_reason,
             model: self.model,
+            provider: self.provider,
             attempts: self.attempts.max(1),
             unknown_events: self.unknown_events,
         })

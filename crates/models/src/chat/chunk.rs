@@ -13,6 +13,8 @@ use crate::message::Usage;
 pub struct Chunk {
     /// More text.
     pub text: String,
+    /// More of what the model thought before it said it; no part of the answer.
+    pub reasoning: Vec<ReasoningDelta>,
     /// More of some tool calls.
     pub tool_calls: Vec<ToolCallDelta>,
     /// What the answer cost, so far or in all; the last word counts.
@@ -21,6 +23,8 @@ pub struct Chunk {
     pub finish_reason: Option<FinishReason>,
     /// The model that answers.
     pub model: Option<String>,
+    /// The provider it answers through, by its name in a [`ModelSpec`](crate::ModelSpec).
+    pub provider: Option<String>,
     /// Which attempt this is, from 1; 0 if nobody counted.
     pub attempt: u32,
     /// Events that were not understood.
@@ -38,6 +42,21 @@ pub struct ToolCallDelta {
     pub name: Option<String>,
     /// More of the arguments' text.
     pub arguments: String,
+    /// What the provider wants back with this call in the next request, as it stands (Gemini's thought signature).
+    pub signature: Option<String>,
+}
+
+/// More of what a model thinks. Some providers sign it and want it back unchanged with the calls that followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReasoningDelta {
+    /// Which block of the answer this belongs to; without it the last one.
+    pub index: Option<u32>,
+    /// More text.
+    pub text: String,
+    /// More of the block's signature.
+    pub signature: String,
+    /// Reasoning that the provider encrypted instead of showing it.
+    pub redacted: Option<String>,
 }
 
 /// Why a model stopped.
@@ -89,10 +108,32 @@ impl Chunk {
         }
     }
 
+    /// A piece that is only reasoning.
+    pub fn reasoning(text: impl Into<String>) -> Self {
+        let delta = ReasoningDelta {
+            text: text.into(),
+            ..ReasoningDelta::default()
+        };
+        Self {
+            reasoning: vec![delta],
+            ..Self::default()
+        }
+    }
+
+    /// Whether the model has said or thought something in this piece, and not only its server about it.
+    pub fn is_spoken(&self) -> bool {
+        !self.text.is_empty() || !self.tool_calls.is_empty() || !self.reasoning.is_empty()
+    }
+
     /// The piece as LangChain's `AIMessageChunk`, which clients of the stream mode `messages` expect;
     /// `message_id` is that of the message being assembled.
     pub fn to_message_chunk(&self, message_id: &str) -> serde_json::Value {
         let mut chunk = json!({ "type": "AIMessageChunk", "content": self.text, "id": message_id });
+        let thoughts = self.reasoning.iter().map(|delta| delta.text.as_str());
+        let thoughts: String = thoughts.collect();
+        if !thoughts.is_empty() {
+            chunk["additional_kwargs"] = json!({ "reasoning_content": thoughts });
+        }
         if !self.tool_calls.is_empty() {
             chunk["tool_call_chunks"] = json!(self.tool_calls);
         }

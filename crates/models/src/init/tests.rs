@@ -1,6 +1,7 @@
 //! Specifications and settings.
 
 use super::*;
+use crate::providers::providers;
 
 fn provider(provider: &str, model: Option<&str>) -> ModelSpec {
     ModelSpec::Provider {
@@ -22,6 +23,15 @@ fn every_form_of_a_specification_is_read_and_shown_again() {
         ),
         ("openrouter:a/b", provider("openrouter", Some("a/b"))),
         ("groq", provider("groq", None)),
+        ("anthropic:c", provider("anthropic", Some("c"))),
+        ("google:g", provider("google", Some("g"))),
+        (
+            "http://127.0.0.1:8081/v1#qwen:2",
+            ModelSpec::Server {
+                base_url: "http://127.0.0.1:8081/v1".into(),
+                model: "qwen:2".into(),
+            },
+        ),
         ("rehearsal", ModelSpec::Rehearsal),
         (
             "scripted:a:b.jsonl",
@@ -55,13 +65,30 @@ fn a_wrong_specification_is_refused_with_what_there_is() {
         ("record:dir,nope:m", "unknown model provider `nope`"),
         ("rehearsal:x", "rehearsal stands alone"),
         (
-            "anthropic:claude",
-            "the model provider `anthropic` comes with a later version",
+            "opnai:m",
+            "unknown model provider `opnai` (there are: openai, anthropic, google, openrouter, groq, mistral, ollama, \
+             compatible, http://…#MODEL, rehearsal, scripted:FILE); did you mean `openai`?",
+        ),
+        ("gpt-4o", "did you mean `openai:gpt-4o`?"),
+        (
+            "claude-sonnet-5",
+            "did you mean `anthropic:claude-sonnet-5`?",
+        ),
+        ("google_genai:gemini-3", "did you mean `google`?"),
+        ("rehersal", "did you mean `rehearsal`?"),
+        (
+            "http://127.0.0.1:8081/v1",
+            "write the model behind the address",
         ),
         (
-            "opnai:m",
-            "unknown model provider `opnai` (there are: openai, openrouter, groq, mistral, ollama, rehearsal, scripted:FILE)",
+            "http://127.0.0.1:8081/v1#",
+            "write the model behind the address",
         ),
+        (
+            "http://me:hunter2@host/v1#m",
+            "it must not contain credentials",
+        ),
+        ("https://#m", "base URL: "),
     ];
     for (text, problem) in table {
         let error = text.parse::<ModelSpec>().unwrap_err().to_string();
@@ -84,7 +111,7 @@ fn with_openai(own: ProviderSettings) -> Settings {
 fn with_key(key: &str) -> Settings {
     with_openai(ProviderSettings {
         api_key: Some(key.into()),
-        base_url: None,
+        ..ProviderSettings::default()
     })
 }
 
@@ -98,10 +125,65 @@ fn a_model_needs_the_key_of_its_provider_unless_the_server_is_another() {
     let local = with_openai(ProviderSettings {
         api_key: None,
         base_url: Some("http://127.0.0.1:1".into()),
+        limiter: None,
     });
     assert!(init_chat_model(&spec, &local).is_ok());
     assert!(init_chat_model(&spec, &with_key("k")).is_ok());
     assert!(init_chat_model(&provider("ollama", Some("m")), &Settings::default()).is_ok());
+}
+
+#[test]
+fn every_provider_makes_a_model_and_says_what_is_missing() {
+    let table = [
+        (
+            "anthropic",
+            "anthropic needs an API key: set ANTHROPIC_API_KEY",
+        ),
+        ("google", "google needs an API key: set GEMINI_API_KEY"),
+        ("mistral", "mistral needs an API key: set MISTRAL_API_KEY"),
+        (
+            "compatible",
+            "compatible needs the address of a server: set COMPATIBLE_BASE_URL, or write http://host:port/v1#MODEL",
+        ),
+    ];
+    for (name, missing) in table {
+        assert_eq!(
+            refusal(&provider(name, Some("m")), &Settings::default()),
+            missing
+        );
+    }
+    for known in providers() {
+        let own = ProviderSettings {
+            api_key: Some("k".into()),
+            base_url: Some("http://127.0.0.1:1".into()),
+            limiter: None,
+        };
+        let settings = Settings {
+            providers: [(known.name.to_owned(), own)].into(),
+            ..Settings::default()
+        };
+        let model = init_chat_model(&provider(known.name, Some("m")), &settings).unwrap();
+        assert_eq!(model.name(), format!("{}:m", known.name));
+    }
+    let spec: ModelSpec = "http://127.0.0.1:1/v1#m".parse().unwrap();
+    let model = init_chat_model(&spec, &Settings::default()).unwrap();
+    assert_eq!(model.name(), "http://127.0.0.1:1/v1#m");
+}
+
+#[test]
+fn stand_ins_are_made_like_the_wanted_model_and_named() {
+    let specs = ["ollama:b", "http://127.0.0.1:1#c"].map(|spec| spec.parse().unwrap());
+    let wanted = provider("openai", Some("a"));
+    let model = init_with_fallbacks(&wanted, &specs, &with_key("k")).unwrap();
+    assert_eq!(
+        model.name(),
+        "openai:a, else ollama:b, http://127.0.0.1:1#c"
+    );
+    let alone = init_with_fallbacks(&wanted, &[], &with_key("k")).unwrap();
+    assert_eq!(alone.name(), "openai:a");
+    let keyless = init_with_fallbacks(&wanted, &[provider("groq", Some("d"))], &with_key("k"));
+    let error = keyless.map(|model| model.name().to_owned()).unwrap_err();
+    assert_eq!(error.to_string(), "groq needs an API key: set GROQ_API_KEY");
 }
 
 #[test]

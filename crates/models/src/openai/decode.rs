@@ -1,25 +1,17 @@
-//! What an OpenAI-compatible server answers: whole answers, events, errors, waits. Pure; called by [`super`] only.
+//! What an OpenAI-compatible server answers: whole answers and events. Pure; called by [`super`] only.
 //!
 //! Lenient in what may be absent, strict in what it makes of it: nothing unreadable is passed over in silence.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 
-use crate::chat::{Chunk, FinishReason, ToolCallDelta};
-use crate::error::{ModelError, shorten, speaks_of_context};
+use crate::chat::{Chunk, FinishReason, ReasoningDelta, ToolCallDelta};
+use crate::error::{ModelError, shorten};
+use crate::http::{Event, Refusal, WireError};
 use crate::message::{Content, Usage};
+use crate::parts::is_reasoning;
 use crate::raw::RawJson;
-
-/// One event of an answer.
-#[derive(Debug, PartialEq)]
-pub(super) enum Event {
-    /// A piece of it.
-    Chunk(Chunk),
-    /// Its end.
-    Done,
-}
 
 #[derive(Deserialize)]
 struct WireAnswer {
@@ -42,6 +34,10 @@ struct WireChoice {
 struct WireDelta {
     content: Option<Content>,
     refusal: Option<String>,
+    /// DeepSeek's, llama.cpp's and vLLM's name for what the model thinks.
+    reasoning_content: Option<String>,
+    /// OpenRouter's, Groq's and Ollama's.
+    reasoning: Option<RawJson>,
     tool_calls: Option<Vec<WireCall>>,
 }
 
@@ -69,18 +65,6 @@ struct WireUsage {
     completion_tokens_details: Option<BTreeMap<String, Option<u64>>>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum WireError {
-    Text(String),
-    Object {
-        message: Option<String>,
-        r#type: Option<String>,
-        code: Option<serde_json::Value>,
-    },
-    Other(serde_json::Value),
-}
-
 /// Reads an answer that came whole.
 pub(super) fn read_whole(body: &[u8]) -> Result<Chunk, ModelError> {
     let answer: WireAnswer = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
@@ -99,10 +83,10 @@ pub(super) fn read_event(data: &str) -> Result<Event, ModelError> {
         return Ok(Event::Done);
     }
     if data.is_empty() {
-        return Ok(Event::Chunk(Chunk::default()));
+        return Ok(Event::chunk(Chunk::default()));
     }
     let answer: WireAnswer = serde_json::from_str(data).map_err(|error| unreadable(&error))?;
-    chunk_of(answer).map(Event::Chunk)
+    chunk_of(answer).map(Event::chunk)
 }
 
 fn unreadable(error: &serde_json::Error) -> ModelError {
@@ -113,7 +97,7 @@ fn unreadable(error: &serde_json::Error) -> ModelError {
 
 fn chunk_of(answer: WireAnswer) -> Result<Chunk, ModelError> {
     if let Some(error) = answer.error {
-        return Err(error.into_error());
+        return Err(Refusal::from(error).into_error());
     }
     let understood = answer.choices.is_some() || answer.usage.is_some();
     let mut chunk = Chunk {
@@ -135,6 +119,13 @@ fn chunk_of(answer: WireAnswer) -> Result<Chunk, ModelError> {
         let Some(delta) = choice.delta.or(choice.message) else {
             continue;
         };
+        let thought = delta.thought();
+        if !thought.is_empty() {
+            chunk.reasoning.push(ReasoningDelta {
+                text: thought,
+                ..ReasoningDelta::default()
+            });
+        }
         if let Some(content) = delta.content {
             chunk.text.push_str(&content.text());
         }
@@ -146,6 +137,41 @@ fn chunk_of(answer: WireAnswer) -> Result<Chunk, ModelError> {
         }
     }
     Ok(chunk)
+}
+
+impl WireDelta {
+    /// What the model thinks: in a field of its own under one of two names, or as a block of the content.
+    fn thought(&self) -> String {
+        if let Some(thought) = self
+            .reasoning_content
+            .as_ref()
+            .filter(|text| !text.is_empty())
+        {
+            return thought.clone();
+        }
+        if let Some(thought) = self.reasoning.as_ref().and_then(|raw| raw.decode().ok()) {
+            return thought;
+        }
+        match &self.content {
+            Some(Content::Blocks(blocks)) => blocks
+                .iter()
+                .filter(|block| is_reasoning(block))
+                .map(thought_of_block)
+                .collect(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Mistral's block: `{"type":"thinking","thinking":[{"type":"text","text":…}]}`, or with plain text.
+fn thought_of_block(block: &RawJson) -> String {
+    #[derive(Deserialize)]
+    struct Thinking {
+        thinking: Option<Content>,
+    }
+    let block = block.decode::<Thinking>().ok();
+    let thinking = block.and_then(|block| block.thinking);
+    thinking.map_or_else(String::new, |content| content.text().into_owned())
 }
 
 impl WireCall {
@@ -170,6 +196,7 @@ impl WireCall {
             id: self.id,
             name,
             arguments,
+            signature: None,
         })
     }
 }
@@ -199,95 +226,4 @@ impl WireUsage {
             output_token_details: details(self.completion_tokens_details),
         }
     }
-}
-
-impl WireError {
-    /// Code and message.
-    fn parts(self) -> (String, String) {
-        match self {
-            Self::Text(message) => (String::new(), message),
-            Self::Object {
-                message,
-                r#type,
-                code,
-            } => {
-                let code = match code {
-                    Some(serde_json::Value::String(code)) => code,
-                    Some(serde_json::Value::Number(code)) => code.to_string(),
-                    _ => String::new(),
-                };
-                let words = [code, r#type.unwrap_or_default()];
-                (words.join(" "), message.unwrap_or_default())
-            }
-            Self::Other(value) => (String::new(), value.to_string()),
-        }
-    }
-
-    /// An error that came with status 200, in the middle of a stream: only its words say what it is.
-    fn into_error(self) -> ModelError {
-        let (code, message) = self.parts();
-        let status = code.split(' ').find_map(|word| word.parse::<u16>().ok());
-        if let Some(status @ 400..=599) = status {
-            return ModelError::from_status(status, &code, &message, None);
-        }
-        let status = match code.as_str() {
-            code if speaks_of_context(code) || speaks_of_context(&message) => 400,
-            code if code.contains("rate_limit") => 429,
-            code if code.contains("invalid_request") => 400,
-            code if code.contains("authentication") || code.contains("permission") => 401,
-            _ => 500,
-        };
-        ModelError::from_status(status, &code, &message, None)
-    }
-}
-
-/// Code and message of an error's body; empty if it is no JSON this crate knows.
-pub(super) fn read_error(body: &[u8]) -> (String, String) {
-    #[derive(Deserialize)]
-    struct Body {
-        error: Option<WireError>,
-        message: Option<String>,
-        detail: Option<serde_json::Value>,
-    }
-    let Ok(body) = serde_json::from_slice::<Body>(body) else {
-        let text = String::from_utf8_lossy(body);
-        let page = text.trim_start().starts_with('<');
-        return (
-            String::new(),
-            if page {
-                String::new()
-            } else {
-                text.into_owned()
-            },
-        );
-    };
-    match body.error {
-        Some(error) => error.parts(),
-        None => {
-            let detail = body.detail.map(|detail| detail.to_string());
-            (String::new(), body.message.or(detail).unwrap_or_default())
-        }
-    }
-}
-
-/// A wait of so many seconds. More than there can be are a wait too: the longest one.
-pub(super) fn wait_in_seconds(seconds: f64) -> Option<Duration> {
-    let too_long = (seconds > 0.0).then_some(Duration::MAX);
-    Duration::try_from_secs_f64(seconds).ok().or(too_long)
-}
-
-/// The wait that `Retry-After` asks for: seconds, or a date, which counts from the server's own `Date` if it sent one.
-pub(super) fn retry_after(
-    value: &str,
-    server_date: Option<&str>,
-    now: SystemTime,
-) -> Option<Duration> {
-    let value = value.trim();
-    if let Ok(seconds) = value.parse::<f64>() {
-        return wait_in_seconds(seconds);
-    }
-    let until = httpdate::parse_http_date(value).ok()?;
-    let server = server_date.and_then(|date| httpdate::parse_http_date(date).ok());
-    let wait = until.duration_since(server.unwrap_or(now));
-    Some(wait.unwrap_or_default())
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::chat::{ChatRequest, ResponseFormat, ToolChoice};
 use crate::error::ModelError;
 use crate::message::{Body, Content, InvalidToolCall, Message, ToolCall};
+use crate::parts::{is_reasoning, safe_name, unreadable_arguments};
 use crate::raw::RawJson;
 
 /// Where OpenAI's own server differs from those that follow its protocol.
@@ -59,7 +60,7 @@ struct WireMessage<'a> {
 enum WireContent<'a> {
     Null,
     Text(&'a str),
-    Blocks(&'a [RawJson]),
+    Blocks(Vec<&'a RawJson>),
 }
 
 #[derive(Serialize)]
@@ -114,10 +115,19 @@ fn message(message: &Message) -> Option<WireMessage<'_>> {
         Body::Remove => return None,
     };
     let content = match &message.content {
-        content if content.is_empty() && !tool_calls.is_empty() => WireContent::Null,
         Content::Text(text) => WireContent::Text(text),
-        Content::Blocks(blocks) if blocks.is_empty() => WireContent::Text(""),
-        Content::Blocks(blocks) => WireContent::Blocks(blocks),
+        // What another provider's model thought is nothing that this one could read.
+        Content::Blocks(blocks) => {
+            WireContent::Blocks(blocks.iter().filter(|block| !is_reasoning(block)).collect())
+        }
+    };
+    let content = match content {
+        WireContent::Text("") if !tool_calls.is_empty() => WireContent::Null,
+        WireContent::Blocks(blocks) if blocks.is_empty() && !tool_calls.is_empty() => {
+            WireContent::Null
+        }
+        WireContent::Blocks(blocks) if blocks.is_empty() => WireContent::Text(""),
+        content => content,
     };
     // A tool's name is in its call; strict servers refuse it on the result.
     let name = message.name.as_deref().filter(|_| role != "tool");
@@ -146,35 +156,14 @@ fn call(call: &ToolCall) -> WireCall<'_> {
     }
 }
 
-/// Servers parse arguments of the past; text that is no JSON goes as a string inside an object.
 fn invalid_call(call: &InvalidToolCall) -> WireCall<'_> {
     WireCall {
         id: &call.id,
         r#type: "function",
         function: WireFunction {
             name: safe_name(call.name.as_deref().unwrap_or("unknown")),
-            arguments: json!({ "unreadable_arguments": call.args })
-                .to_string()
-                .into(),
+            arguments: unreadable_arguments(call).into(),
         },
-    }
-}
-
-/// A name that servers accept: a model may have called a tool by a name with spaces, and must be able to read
-/// that it was wrong.
-fn safe_name(name: &str) -> String {
-    let safe = |c: char| {
-        if c.is_ascii_alphanumeric() || "_-".contains(c) {
-            c
-        } else {
-            '_'
-        }
-    };
-    let name: String = name.chars().take(64).map(safe).collect();
-    if name.is_empty() {
-        "unknown".to_owned()
-    } else {
-        name
     }
 }
 

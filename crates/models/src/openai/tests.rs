@@ -1,12 +1,7 @@
-//! The pure parts: addresses, requests, answers, waits, event streams.
+//! The pure parts: addresses, requests, answers.
 
-use std::time::UNIX_EPOCH;
-
-use proptest::prelude::*;
-use reqwest::header::HeaderName;
 use serde_json::{Value, json};
 
-use super::decode::{Event, read_event, read_whole};
 use super::*;
 use crate::chat::{FinishReason, ResponseFormat, ToolCallDelta, ToolChoice, ToolSpec};
 use crate::history::repair;
@@ -213,8 +208,8 @@ fn blocks_developer_messages_and_names_keep_their_form_and_removals_are_not_sent
 
 fn event(data: &str) -> Chunk {
     match read_event(data).unwrap() {
-        Event::Chunk(chunk) => chunk,
-        Event::Done => panic!("{data} is no chunk"),
+        Event::Chunks(mut chunks) if chunks.len() == 1 => chunks.remove(0),
+        other => panic!("{data} is no chunk but {other:?}"),
     }
 }
 
@@ -225,6 +220,7 @@ fn events_are_read_with_whatever_fields_they_have() {
         id: id.map(Into::into),
         name: name.map(Into::into),
         arguments: arguments.into(),
+        signature: None,
     };
     let calls = |tool_calls| Chunk {
         tool_calls,
@@ -300,6 +296,31 @@ fn events_are_read_with_whatever_fields_they_have() {
 }
 
 #[test]
+fn what_a_model_thinks_is_read_under_all_its_names_and_kept_apart() {
+    let table = [
+        (
+            r#"{"choices":[{"delta":{"content":"","reasoning_content":"hm"}}]}"#,
+            Chunk::reasoning("hm"),
+        ),
+        (
+            r#"{"choices":[{"delta":{"reasoning":"hm","reasoning_details":[{"text":"hm"}]}}]}"#,
+            Chunk::reasoning("hm"),
+        ),
+        (
+            r#"{"choices":[{"delta":{"reasoning":{"odd":1}}}]}"#,
+            Chunk::default(),
+        ),
+        (
+            r#"{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}}]}"#,
+            Chunk::reasoning("hm"),
+        ),
+    ];
+    for (data, chunk) in table {
+        assert_eq!(event(data), chunk, "{data}");
+    }
+}
+
+#[test]
 fn errors_inside_a_stream_are_told_by_their_words() {
     let table = [
         (
@@ -335,6 +356,16 @@ fn errors_inside_a_stream_are_told_by_their_words() {
 }
 
 #[test]
+fn what_a_model_thought_is_sent_to_no_other() {
+    let thought: Message = serde_json::from_value(json!({ "type": "ai", "id": "m",
+        "content": [{ "type": "thinking", "thinking": "hm", "signature": "s" }, { "type": "text", "text": "Yes." }],
+        "additional_kwargs": { "reasoning_content": "hm" } }))
+    .unwrap();
+    let said = json!([{ "role": "assistant", "content": [{ "type": "text", "text": "Yes." }] }]);
+    assert_eq!(sent(&[thought]), said);
+}
+
+#[test]
 fn a_whole_answer_is_one_chunk() {
     let body = br#"{"id":"x","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi","tool_calls":null},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}"#;
     let chunk = Chunk {
@@ -350,126 +381,5 @@ fn a_whole_answer_is_one_chunk() {
             "llm_error:decode",
             "{wrong}"
         );
-    }
-}
-
-#[test]
-fn an_errors_body_gives_its_words_in_any_known_form() {
-    let table = [
-        (
-            r#"{"error":{"message":"no","type":"t","code":"c"}}"#,
-            ("c t", "no"),
-        ),
-        (
-            r#"{"error":{"message":"no","type":"t","code":400}}"#,
-            ("400 t", "no"),
-        ),
-        (r#"{"error":"no"}"#, ("", "no")),
-        (r#"{"message":"no"}"#, ("", "no")),
-        (r#"{"detail":[1]}"#, ("", "[1]")),
-        ("upstream is down", ("", "upstream is down")),
-        ("<html><h1>502</h1></html>", ("", "")),
-        ("", ("", "")),
-    ];
-    for (body, (code, message)) in table {
-        let read = read_error(body.as_bytes());
-        assert_eq!(read, (code.to_owned(), message.to_owned()), "{body}");
-    }
-}
-
-#[test]
-fn retry_after_is_seconds_or_a_date_by_the_servers_own_clock() {
-    let now = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    let date = "Sun, 09 Sep 2001 01:47:10 GMT"; // 30 seconds after `now`
-    let skewed = "Sun, 09 Sep 2001 01:47:00 GMT";
-    let table = [
-        ("30", None, Some(30.0)),
-        (" 1.5 ", None, Some(1.5)),
-        ("0", None, Some(0.0)),
-        (date, None, Some(30.0)),
-        (date, Some(skewed), Some(10.0)),
-        (skewed, Some(date), Some(0.0)),
-        ("-1", None, None),
-        ("NaN", None, None),
-        ("soon", None, None),
-    ];
-    for (value, server, seconds) in table {
-        let wait = retry_after(value, server, now);
-        assert_eq!(
-            wait,
-            seconds.map(Duration::from_secs_f64),
-            "{value} {server:?}"
-        );
-    }
-}
-
-#[test]
-fn a_wait_beyond_all_numbers_is_a_wait_and_not_leave_to_try_at_once() {
-    for value in ["1e300", "1e999", "inf", "99999999999999999999999"] {
-        let wait = retry_after(value, None, UNIX_EPOCH);
-        assert_eq!(wait, Some(Duration::MAX), "{value}");
-    }
-    let headers = HeaderMap::from_iter([(
-        HeaderName::from_static("retry-after-ms"),
-        HeaderValue::from_static("99999999999999999999999999"),
-    )]);
-    assert_eq!(wait_of(&headers), Some(Duration::MAX));
-}
-
-#[test]
-fn long_or_multiline_server_messages_are_cut_to_one_line() {
-    let error = ModelError::from_status(500, "", &"a\nb".repeat(1000), None).to_string();
-    assert!(error.chars().count() < 400 && !error.contains('\n'));
-}
-
-/// The events of a stream cut at the given places.
-fn decoded(bytes: &[u8], cuts: &[usize]) -> Vec<String> {
-    let mut decoder = SseDecoder::default();
-    let mut events = Vec::new();
-    let mut rest = bytes;
-    for cut in cuts {
-        let (head, tail) = rest.split_at((*cut).min(rest.len()));
-        events.extend(decoder.push(head));
-        rest = tail;
-    }
-    events.extend(decoder.push(rest));
-    events.extend(decoder.end());
-    events
-}
-
-#[test]
-fn event_streams_are_read_by_the_standard() {
-    let table: [(&str, &[&str]); 10] = [
-        ("data: a\n\ndata: b\n\n", &["a", "b"]),
-        ("data: a\r\n\r\ndata: b\r\rdata:c\n\n", &["a", "b", "c"]),
-        ("\u{feff}data: a\n\n", &["a"]),
-        (": heartbeat\n\ndata: a\n\n", &["a"]),
-        ("event: x\nid: 1\nretry: 5\ndata: a\n\n", &["a"]),
-        ("data: a\ndata: b\n\n", &["a\nb"]),
-        ("data\n\n", &[""]),
-        ("data:  a\n\n", &[" a"]),
-        ("\n\n\n", &[]),
-        (
-            "data: no blank line at the end",
-            &["no blank line at the end"],
-        ),
-    ];
-    for (stream, events) in table {
-        assert_eq!(decoded(stream.as_bytes(), &[]), events, "{stream:?}");
-    }
-}
-
-proptest! {
-    #[test]
-    fn an_event_stream_may_be_cut_anywhere_even_inside_a_character(
-        texts in proptest::collection::vec("[a-zä日🦀]{1,8}", 1..6),
-        ends in proptest::collection::vec(prop_oneof![Just("\n"), Just("\r\n"), Just("\r")], 6),
-        cuts in proptest::collection::vec(0..9_usize, 0..40),
-    ) {
-        let mut stream = String::new();
-        for (text, end) in texts.iter().zip(ends) {
-            stream.push_str(&format!("data: {text}{end}{end}"));
-        }
-        prop_assert_eq!(decoded(stream.as_bytes(), &cuts), texts);
     }
 }

@@ -228,13 +228,13 @@ async fn a_stream_that_has_begun_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_hangs_ends_at_the_limit_of_its_attempt() {
+async fn a_stream_that_hangs_ends_at_the_limit_of_its_silence_or_the_runs() {
     let (seen, opened, took) = broken_stream(true, &request()).await;
     assert_eq!(
         (seen, opened),
         (vec!["half an ".into(), "llm_timeout".into()], 1)
     );
-    assert_eq!(took.as_secs(), 60);
+    assert_eq!(took.as_secs(), 30);
     let (seen, _, took) = broken_stream(true, &request_within(7 * SECOND)).await;
     assert_eq!(seen, ["half an ", "max_seconds"]);
     assert_eq!(took.as_secs(), 7);
@@ -246,4 +246,148 @@ fn waits_double_and_spread_by_a_quarter_at_most() {
         let extra = jitter(8 * SECOND);
         assert!(extra < 2 * SECOND, "{extra:?}");
     }
+}
+
+/// A model whose pieces come after these many seconds each; a piece without text is a sign of life.
+struct Slow(Vec<(u64, &'static str)>);
+
+impl ChatModel for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn stream<'a>(&'a self, _: &'a ChatRequest) -> ChunkStream<'a> {
+        let pieces = stream::iter(self.0.clone());
+        let pieces = pieces.then(|(seconds, text)| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(Chunk::text(text))
+        });
+        pieces.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_limit_on_time_ends_a_streamed_answer_and_says_which_it_was() {
+    let policy = RetryPolicy {
+        timeout: 60 * SECOND,
+        first_token: Some(20 * SECOND),
+        idle: Some(10 * SECOND),
+        ..RetryPolicy::default()
+    };
+    type Pieces = &'static [(u64, &'static str)];
+    let table: [(Pieces, Option<&str>, u64); 7] = [
+        (&[(19, "a"), (9, "b")], None, 28),
+        (&[(21, "a")], Some("no first word for 20s"), 20),
+        // A server that only shows that it lives has not begun to answer.
+        (&[(15, ""), (15, "a")], Some("no first word for 20s"), 20),
+        (
+            &[(1, "a"), (11, "b")],
+            Some("it fell silent in the middle of its answer for 10s"),
+            11,
+        ),
+        (&[(1, "a"), (9, ""), (9, ""), (9, "b")], None, 28),
+        (
+            &[
+                (9, "a"),
+                (9, "b"),
+                (9, "c"),
+                (9, "d"),
+                (9, "e"),
+                (9, "f"),
+                (9, "g"),
+            ],
+            Some("no whole answer for 60s"),
+            60,
+        ),
+        (&[], None, 0),
+    ];
+    for (pieces, missed, seconds) in table {
+        let model = Retrying::new(Slow(pieces.to_vec()), policy);
+        let (request, start) = (request(), Instant::now());
+        let mut last = None;
+        let mut stream = model.stream(&request);
+        while let Some(item) = stream.next().await {
+            last = item.err();
+        }
+        let expected = missed.map(|missed| format!("the model did not answer in time: {missed}"));
+        assert_eq!(last.map(|error| error.to_string()), expected, "{pieces:?}");
+        assert_eq!(start.elapsed().as_secs(), seconds, "{pieces:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_failed_before_its_first_word_is_tried_again() {
+    struct Twice(AtomicU32);
+
+    impl ChatModel for Twice {
+        fn name(&self) -> &str {
+            "twice"
+        }
+
+        fn stream<'a>(&'a self, _: &'a ChatRequest) -> ChunkStream<'a> {
+            let head = Chunk {
+                model: Some("m".into()),
+                ..Chunk::default()
+            };
+            let end = match self.0.fetch_add(1, Ordering::Relaxed) {
+                0 => Err(ModelError::Server {
+                    retry_after: None,
+                    message: "overloaded".into(),
+                }),
+                _ => Ok(Chunk::text("hello")),
+            };
+            stream::iter([Ok(head), end]).boxed()
+        }
+    }
+
+    let model = Retrying::new(Twice(AtomicU32::new(0)), RetryPolicy::default());
+    let request = request();
+    let reply = crate::chat::collect(model.stream(&request), |_, _| {}).await;
+    let reply = reply.unwrap();
+    assert_eq!(
+        (reply.message.text().as_ref(), reply.attempts),
+        ("hello", 2)
+    );
+}
+
+fn limited(lines: &[&str], limits: crate::limits::RateLimits) -> Retrying<ScriptedModel> {
+    retrying(lines).within(Arc::new(Limiter::new(limits)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_waits_for_its_turn_and_no_longer_than_the_run_lasts() {
+    let limits = crate::limits::RateLimits {
+        requests_per_minute: std::num::NonZeroU32::new(2),
+        ..Default::default()
+    };
+    let model = limited(&[OVERLOADED, ANSWER, ANSWER, ANSWER], limits);
+    let (end, attempts, seconds) = outcome(&model, &request()).await;
+    assert_eq!((end.as_str(), attempts), ("hello there", 2));
+    assert!(seconds < 1.0, "{seconds}");
+    let cut = outcome(&model, &request_within(3 * SECOND)).await;
+    assert_eq!((cut.0.as_str(), cut.1), ("max_seconds", 0));
+    // The third attempt's turn comes half a minute after the second; waiting is no time of the attempt.
+    let (end, attempts, seconds) = outcome(&model, &request()).await;
+    assert_eq!((end.as_str(), attempts), ("hello there", 1));
+    assert!((26.0..30.0).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_counted_is_what_was_used_streamed_or_whole() {
+    let limits = crate::limits::RateLimits {
+        tokens_per_minute: std::num::NonZeroU64::new(600),
+        ..Default::default()
+    };
+    let cheap = r#"{"content":"x","usage":{"input_tokens":1,"output_tokens":2}}"#;
+    let model = limited(&[cheap; 3], limits);
+    let request = ChatRequest {
+        max_tokens: Some(590),
+        ..request()
+    };
+    let start = Instant::now();
+    model.complete(&request).await.unwrap();
+    let streamed: Vec<_> = model.stream(&request).collect().await;
+    assert!(streamed.iter().all(Result::is_ok));
+    model.complete(&request).await.unwrap();
+    assert!(start.elapsed() < 2 * SECOND, "{:?}", start.elapsed());
 }

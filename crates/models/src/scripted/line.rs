@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::chat::{Chunk, FinishReason, ToolCallDelta};
-use crate::error::ModelError;
+use crate::error::{ModelError, TimeLimit};
 use crate::message::Usage;
 use crate::raw::{Arguments, RawJson};
 
@@ -108,7 +108,10 @@ fn failure(wire: &WireError) -> Result<ModelError, String> {
             return Err("`status` and `retry_after` belong to the kind `http`".to_owned());
         }
         return Ok(match wire.kind {
-            Kind::Timeout => ModelError::Timeout,
+            Kind::Timeout => ModelError::Timeout {
+                limit: TimeLimit::Server,
+                after: None,
+            },
             _ => ModelError::Connect {
                 message: "scripted".to_owned(),
             },
@@ -156,6 +159,7 @@ fn answer(wire: Wire) -> Result<Vec<Chunk>, String> {
             id: call.id,
             name: Some(call.name),
             arguments: arguments(call.arguments)?,
+            signature: None,
         };
         chunks.push(Chunk {
             tool_calls: vec![delta],

@@ -12,6 +12,7 @@ fn delta(index: Option<u32>, id: &str, name: &str, arguments: &str) -> ToolCallD
         id: some(id),
         name: some(name),
         arguments: arguments.to_owned(),
+        signature: None,
     }
 }
 

@@ -3,13 +3,6 @@
 //! Time limits are tested on a paused clock beside the retry layer; the few real ones here are far shorter than
 //! what they interrupt, which never ends.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a stand-in that cannot serve fails its test"
-)]
-
-mod stand_in;
-
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -17,7 +10,8 @@ use paraph_models::{
     ChatReply, ChatRequest, FinishReason, Message, ModelError, Proxies, RetryPolicy, Usage, collect,
 };
 use serde_json::json;
-use stand_in::{Play, StandIn, drip, init, model, once};
+
+use crate::stand_in::{Play, StandIn, drip, init, model, once};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 

@@ -182,17 +182,27 @@ pub(crate) fn model(address: &str, policy: RetryPolicy) -> Arc<dyn ChatModel> {
 
 /// The model `openai:m` at an address, through proxies.
 pub(crate) fn init(address: &str, retry: RetryPolicy, proxies: Proxies) -> Arc<dyn ChatModel> {
+    made("openai", address, retry, proxies)
+}
+
+/// The model `PROVIDER:m` at an address.
+pub(crate) fn model_of(provider: &str, address: &str, policy: RetryPolicy) -> Arc<dyn ChatModel> {
+    made(provider, address, policy, Proxies::default())
+}
+
+fn made(provider: &str, address: &str, retry: RetryPolicy, proxies: Proxies) -> Arc<dyn ChatModel> {
     let own = ProviderSettings {
         api_key: Some("sk-canary".into()),
         base_url: Some(address.to_owned()),
+        limiter: None,
     };
     let settings = Settings {
-        providers: [("openai".to_owned(), own)].into(),
+        providers: [(provider.to_owned(), own)].into(),
         retry,
         proxies,
         ..Settings::default()
     };
-    let spec: ModelSpec = "openai:m".parse().unwrap();
+    let spec: ModelSpec = format!("{provider}:m").parse().unwrap();
     init_chat_model(&spec, &settings).unwrap()
 }
 

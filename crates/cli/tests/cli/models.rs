@@ -1,0 +1,138 @@
+//! Providers, stand-ins and limits as the configuration names them. Addresses here are of ports where nobody listens.
+
+use std::net::TcpListener;
+
+use crate::sandbox::Sandbox;
+
+/// An address where nobody listens.
+fn nowhere() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+#[test]
+fn every_providers_key_and_address_is_a_setting_and_its_key_is_masked() {
+    let sandbox = Sandbox::new();
+    let table = [
+        ("anthropic", "ANTHROPIC_API_KEY"),
+        ("google", "GEMINI_API_KEY"),
+        ("google", "GOOGLE_API_KEY"),
+        ("compatible", "COMPATIBLE_API_KEY"),
+    ];
+    for (provider, variable) in table {
+        let env = [(variable, "hunter2")];
+        let ended = sandbox.run_with(&["config", "show"], &env, "");
+        let line = ended
+            .out
+            .lines()
+            .find(|line| line.starts_with(&format!("providers.{provider}.api_key ")));
+        let line = line.unwrap();
+        assert!(line.contains("****") && line.contains(variable), "{line}");
+        assert!(!ended.out.contains("hunter2"));
+        let ended = sandbox.run_with(&["doctor"], &env, "");
+        let said = format!("{provider}: set by environment variable {variable}");
+        assert!(ended.out.contains(&said), "{}", ended.out);
+    }
+}
+
+#[test]
+fn a_provider_is_asked_at_the_address_that_is_configured() {
+    let sandbox = Sandbox::new();
+    for (provider, variable) in [
+        ("anthropic", "ANTHROPIC_BASE_URL"),
+        ("google", "GOOGLE_BASE_URL"),
+        ("compatible", "COMPATIBLE_BASE_URL"),
+    ] {
+        let address = nowhere();
+        let model = format!("{provider}:m");
+        let args = ["run", "support", "--json", "--model", &model];
+        let ended = sandbox.run_with(&args, &[(variable, &address)], "");
+        assert_eq!(
+            (ended.code, ended.reason().as_str()),
+            (4, "llm_timeout"),
+            "{}",
+            ended.err
+        );
+    }
+    let model = format!("{}/v1#m", nowhere());
+    let ended = sandbox.run(&["run", "support", "--json", "--model", &model]);
+    assert_eq!(ended.reason(), "llm_timeout");
+    let ended = sandbox.run(&["run", "support", "--model", "compatible:m"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.err.contains("set COMPATIBLE_BASE_URL"),
+        "{}",
+        ended.err
+    );
+}
+
+#[test]
+fn stand_ins_are_asked_in_their_order_and_all_are_named_where_none_answers() {
+    let sandbox = Sandbox::new();
+    let (first, second) = (nowhere(), nowhere());
+    sandbox.file(
+        "paraph.toml",
+        &format!("fallback = \"ollama:b, {second}#c\"\n"),
+    );
+    let env = [
+        ("OPENAI_BASE_URL", first.as_str()),
+        ("OLLAMA_BASE_URL", first.as_str()),
+    ];
+    let args = ["run", "support", "--model", "openai:a"];
+    let ended = sandbox.run_with(&args, &env, "");
+    assert_eq!(ended.code, 4);
+    for name in ["openai:a: ", "ollama:b: ", &format!("{second}#c: ")] {
+        assert!(ended.err.contains(name), "{name}: {}", ended.err);
+    }
+    // A script stands for itself.
+    let spec = sandbox.script(&[crate::sandbox::FINAL]);
+    assert_eq!(sandbox.run(&["run", "support", "--model", &spec]).code, 0);
+}
+
+#[test]
+fn a_cost_limit_needs_the_price_of_every_model_that_may_answer() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "paraph.toml",
+        "fallback = \"ollama:b\"\n[prices.\"openai:a\"]\ninput_per_million = 1\noutput_per_million = 2\n",
+    );
+    let env = [("OPENAI_API_KEY", "k")];
+    let args = ["run", "support", "--model", "openai:a", "--max-cost", "1"];
+    let ended = sandbox.run_with(&args, &env, "");
+    assert_eq!(ended.code, 2);
+    assert!(ended.err.contains("[prices.\"ollama:b\"]"), "{}", ended.err);
+}
+
+#[test]
+fn limits_that_are_none_are_named_with_their_place() {
+    let table = [
+        (
+            "[providers.openai]\nmax_in_flight = 0\n",
+            "paraph.toml:2: `providers.openai.max_in_flight`: `0` is no whole number above zero",
+        ),
+        (
+            "[providers.google]\ntokens_per_minute = \"many\"\n",
+            "paraph.toml:2: `providers.google.tokens_per_minute`: `many` is no whole number above zero",
+        ),
+        (
+            "model_idle_seconds = 0\n",
+            "paraph.toml:1: `model_idle_seconds`: `0` is no number of seconds",
+        ),
+        (
+            "fallback = \"ollama:b,opnai:c\"\n",
+            "paraph.toml:1: `fallback`: unknown model provider `opnai`",
+        ),
+        (
+            "fallback = \"rehearsal\"\n",
+            "the rehearsal model belongs to an agent",
+        ),
+    ];
+    let sandbox = Sandbox::new();
+    for (text, expected) in table {
+        sandbox.file("paraph.toml", text);
+        let env = [("OPENAI_API_KEY", "k")];
+        let ended = sandbox.run_with(&["run", "support", "--model", "openai:a"], &env, "");
+        assert_eq!(ended.code, 2, "{text}");
+        assert!(ended.err.contains(expected), "{text}: {}", ended.err);
+    }
+}
