@@ -212,7 +212,107 @@ fn a_chunk_is_shown_as_langchain_shows_it() {
     assert_eq!(chunk.to_message_chunk("m"), shown);
 }
 
+/// Which fields the pieces of a call have.
+#[derive(Clone, Copy, Debug)]
+enum Habit {
+    /// The index always, the id and the name at first.
+    Indexed,
+    /// Everything always.
+    Chatty,
+    /// The index always, an id never.
+    Nameless,
+    /// The id always, an index never.
+    ById,
+    /// Id and name at first, then nothing: one call after the other.
+    InTurn,
+}
+
+const HABITS: [Habit; 5] = [
+    Habit::Indexed,
+    Habit::Chatty,
+    Habit::Nameless,
+    Habit::ById,
+    Habit::InTurn,
+];
+
+impl Habit {
+    fn piece(self, call: usize, first: bool, arguments: &str) -> ToolCallDelta {
+        let id = format!("c{call}");
+        let (index, id, name) = match self {
+            Self::Indexed if first => (true, id.as_str(), "act"),
+            Self::Indexed => (true, "", ""),
+            Self::Chatty => (true, id.as_str(), "act"),
+            Self::Nameless => (true, "", if first { "act" } else { "" }),
+            Self::ById => (false, id.as_str(), if first { "act" } else { "" }),
+            Self::InTurn if first => (false, id.as_str(), "act"),
+            Self::InTurn => (false, "", ""),
+        };
+        delta(index.then_some(call as u32), id, name, arguments)
+    }
+}
+
 proptest! {
+    #[test]
+    fn any_pieces_with_any_fields_left_out_are_the_same_calls_beside_the_same_text_and_thoughts(
+        texts in proptest::collection::vec("[a-zä🦀]{0,9}", 1..5),
+        habit in prop::sample::select(&HABITS[..]),
+        cuts in proptest::collection::vec(1..4_usize, 64),
+        order in proptest::collection::vec(any::<prop::sample::Index>(), 256),
+        together in proptest::collection::vec(1..4_usize, 64),
+    ) {
+        let arguments: Vec<String> = texts.iter().map(|text| format!("{{\"x\":\"{text}\"}}")).collect();
+        let mut cuts = cuts.into_iter().cycle();
+        let mut queues: Vec<std::collections::VecDeque<ToolCallDelta>> = Vec::new();
+        for (n, text) in arguments.iter().enumerate() {
+            let mut queue = std::collections::VecDeque::from([habit.piece(n, true, "")]);
+            let letters: Vec<char> = text.chars().collect();
+            let mut rest = letters.as_slice();
+            while !rest.is_empty() {
+                let (piece, tail) = rest.split_at(cuts.next().unwrap().min(rest.len()));
+                queue.push_back(habit.piece(n, false, &piece.iter().collect::<String>()));
+                rest = tail;
+            }
+            queues.push(queue);
+        }
+        let mut mixed = Vec::new();
+        let mut order = order.into_iter().cycle();
+        while queues.iter().any(|queue| !queue.is_empty()) {
+            let at = match habit {
+                Habit::InTurn => 0,
+                _ => order.next().unwrap().index(queues.len()),
+            };
+            let open = (0..queues.len()).map(|n| (at + n) % queues.len()).find(|n| !queues[*n].is_empty());
+            mixed.extend(open.and_then(|n| queues[n].pop_front()));
+        }
+        // Several pieces may share a chunk, with text and thoughts between them.
+        let mut assembler = Assembler::with_id("m");
+        let (mut said, mut thought) = (String::new(), String::new());
+        let mut together = together.into_iter().cycle();
+        let mut rest = mixed.as_slice();
+        while !rest.is_empty() {
+            let (some, tail) = rest.split_at(together.next().unwrap().min(rest.len()));
+            rest = tail;
+            let (word, idea) = (format!("w{} ", rest.len()), format!("t{} ", rest.len()));
+            said.push_str(&word);
+            thought.push_str(&idea);
+            let chunk = Chunk { tool_calls: some.to_vec(), text: word, ..Chunk::reasoning(idea) };
+            assembler.push(chunk).unwrap();
+        }
+        let reply = assembler.finish().unwrap();
+        let mut got: Vec<(&str, &str)> = reply.message.tool_calls().iter()
+            .map(|call| (call.name.as_str(), call.args.as_str())).collect();
+        let mut expected: Vec<(&str, &str)> = arguments.iter().map(|text| ("act", text.as_str())).collect();
+        if matches!(habit, Habit::ById) {
+            // Without an index nothing says the order but who came first.
+            got.sort_unstable();
+            expected.sort_unstable();
+        }
+        prop_assert_eq!(got, expected);
+        prop_assert_eq!(reply.message.invalid_tool_calls(), &[]);
+        prop_assert_eq!(reply.message.text(), said);
+        prop_assert_eq!(reply.message.reasoning(), Some(thought));
+    }
+
     #[test]
     fn any_interleaving_of_any_pieces_gives_the_same_calls(
         texts in proptest::collection::vec("[a-z0-9]{0,12}", 1..5),
