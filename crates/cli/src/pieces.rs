@@ -75,7 +75,7 @@ mod tests {
     fn piece(kind: PatchKind, json: &str) -> Piece {
         Piece {
             kind,
-            json: json.as_bytes().into(),
+            json: json.as_bytes().to_vec().into(),
         }
     }
 
