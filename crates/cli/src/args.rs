@@ -200,17 +200,32 @@ pub(crate) struct ListArgs {
 pub(crate) struct GraphArgs {
     /// The agent's name
     pub(crate) agent: String,
-    /// The form of the drawing
-    #[arg(long, value_enum, default_value = "mermaid")]
-    pub(crate) format: DrawingFormat,
+    /// The form of the drawing; without it FILE's ending says it, else it is mermaid
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<DrawingFormat>,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Draw subgraphs open, with what is inside
+    #[arg(long)]
+    pub(crate) xray: bool,
+    /// How many pixels of a PNG one pixel of the SVG becomes, from 0.1 to 8. Default: 2, less for a large graph
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) scale: Option<f32>,
 }
 
-#[derive(ValueEnum, Clone, Copy, Debug)]
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DrawingFormat {
     /// Mermaid text
     Mermaid,
     /// Graphviz
     Dot,
+    /// A picture for browsers and documents, in light and dark
+    Svg,
+    /// A picture in pixels
+    Png,
+    /// Characters, in at most 80 columns; a list if that is too few
+    Ascii,
 }
 
 #[derive(Group, Debug)]

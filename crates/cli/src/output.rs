@@ -18,6 +18,14 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Writes what is no text, as it is.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(())
+}
+
 /// Prints a value as JSON, indented by two spaces.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&printable_json(serde_json::to_string_pretty(value)?))

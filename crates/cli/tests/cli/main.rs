@@ -8,6 +8,8 @@
 
 mod attacks;
 mod configuration;
+#[cfg(feature = "pictures")]
+mod graphs;
 mod hostile;
 mod listings;
 mod models;

@@ -73,7 +73,7 @@ fn mistakes_on_the_command_line_are_named() {
             &["run", "support", "--trace", "no/such/folder/t.jsonl"],
             "--trace: no/such/folder/t.jsonl: ",
         ),
-        (&["graph", "support", "--format", "svg"], "mermaid"),
+        (&["graph", "support", "--format", "pdf"], "mermaid"),
     ];
     let sandbox = Sandbox::new();
     for (args, expected) in table {
