@@ -125,7 +125,7 @@ impl<P: Protocol> Remote<P> {
             Ok(response) => return Ok(response),
             Err(refusal) => refusal,
         };
-        if told && refusal.status == 400 && refusal.speaks_of("temperature") {
+        if told && refusal.wants_no_temperature() {
             // Models that reason accept none, and which those are changes: the server knows. Nothing was generated
             // yet, so this is the same attempt.
             let second = self.attempt(request, wire, false).await?;

@@ -134,6 +134,7 @@ fn chunk(read: Read<Step>) -> Chunk {
     Chunk {
         usage,
         model: reply.model,
+        provider: reply.provider,
         attempt: reply.attempts,
         unknown_events: reply.unknown_events,
         ..value.chunk()

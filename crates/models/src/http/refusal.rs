@@ -90,6 +90,14 @@ impl Refusal {
         has(&self.code) || has(&self.message)
     }
 
+    /// Whether it says that this model cannot be told a temperature at all, as models that reason do. One that is out
+    /// of range is the caller's to put right.
+    pub(crate) fn wants_no_temperature(&self) -> bool {
+        const WORDS: [&str; 3] = ["support", "deprecated", "only the default"];
+        let refused = WORDS.iter().any(|word| self.speaks_of(word));
+        self.status == 400 && self.speaks_of("temperature") && refused
+    }
+
     /// The error of its status; of one that came with status 200, in the middle of a stream, only its words say what
     /// it is.
     pub(crate) fn into_error(self) -> ModelError {

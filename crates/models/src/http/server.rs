@@ -113,7 +113,11 @@ impl Server {
             .ok()
             .flatten()
             .map_or_else(Vec::new, |list| list.data);
-        let mut names: Vec<String> = list.into_iter().map(|model| shorten(&model.id)).collect();
+        let key = self.key.as_ref().map(ExposeSecret::expose_secret);
+        let told = list.into_iter().map(|model| shorten(&model.id));
+        // Nor may a list carry the key into an error.
+        let told = told.filter(|name| key.is_none_or(|key| !name.contains(key)));
+        let mut names: Vec<String> = told.collect();
         names.sort_unstable();
         names.dedup();
         names

@@ -116,6 +116,28 @@ fn google_asks_for_a_wait_in_the_body() {
 }
 
 #[test]
+fn a_model_without_a_temperature_is_told_from_a_temperature_out_of_range() {
+    let table = [
+        (
+            "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported.",
+            true,
+        ),
+        ("`temperature` is deprecated for this model.", true),
+        ("temperature: range: 0..1", false),
+        ("max_tokens is not supported", false),
+    ];
+    for (message, none) in table {
+        let refusal = |status| Refusal {
+            status,
+            message: message.to_owned(),
+            ..Refusal::default()
+        };
+        assert_eq!(refusal(400).wants_no_temperature(), none, "{message}");
+        assert!(!refusal(422).wants_no_temperature());
+    }
+}
+
+#[test]
 fn a_missing_model_is_told_from_other_refusals() {
     let table = [
         (

@@ -161,6 +161,35 @@ fn an_answer_with_neither_text_nor_call_is_empty_and_says_what_it_cost() {
 }
 
 #[test]
+fn a_thought_is_no_answer() {
+    let thought = Chunk {
+        usage: Some(Usage::new(3, 9)),
+        ..Chunk::reasoning("hm")
+    };
+    let error = assembled([thought]).unwrap_err();
+    let usage = Some(Box::new(Usage::new(3, 9)));
+    assert_eq!(error, ModelError::Empty { usage });
+}
+
+#[test]
+fn thoughts_are_kept_where_clients_look_for_them_and_shown_nowhere_else() {
+    let reply = assembled([
+        Chunk::reasoning("hm, "),
+        Chunk::reasoning("well"),
+        Chunk::text("Yes."),
+    ]);
+    let message = reply.unwrap().message;
+    let wire = serde_json::to_value(&message).unwrap();
+    assert_eq!(wire["content"], "Yes.");
+    let kept = serde_json::json!({ "reasoning_content": "hm, well" });
+    assert_eq!(wire["additional_kwargs"], kept);
+    let shown = Chunk::reasoning("hm").to_message_chunk("m");
+    let chunk = serde_json::json!({ "type": "AIMessageChunk", "id": "m", "content": "",
+        "additional_kwargs": { "reasoning_content": "hm" } });
+    assert_eq!(shown, chunk);
+}
+
+#[test]
 fn the_last_word_on_cost_and_end_counts_and_unknown_events_are_counted() {
     let end = |n, reason| Chunk {
         usage: Some(Usage::new(n, n)),
