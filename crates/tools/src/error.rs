@@ -96,6 +96,22 @@ pub enum Error {
         /// When to try again, as the server said it: seconds or a date.
         retry_after: Option<String>,
     },
+    /// An MCP server that is not to be used, or that says that something went wrong.
+    #[error("the MCP server `{server}`: {problem}")]
+    Server {
+        /// Its name.
+        server: String,
+        /// What is wrong, be it in its own words.
+        problem: String,
+    },
+    /// A tool of an MCP server that may not be called until somebody has reviewed it.
+    #[error("`{tool}` is disabled: {why}; a person has to review it")]
+    Disabled {
+        /// The tool's name, as agents know it.
+        tool: String,
+        /// Why, and what of it changed.
+        why: String,
+    },
     /// A successful answer without what was asked for.
     #[error("{problem}")]
     Nothing {

@@ -8,6 +8,7 @@
 //! - `outbound`: [`Outbound`], the only HTTP client, and what it lets through.
 //! - `search`, `page`, `weather`, `think`: the tools that every agent can be given.
 //! - `http`: tools that are one HTTP request, from configuration.
+//! - `mcp`: the tools of MCP servers.
 //! - `typed`: from a function with typed arguments to a tool.
 //! - `setting`: values of configuration that may be secret.
 //! - `said`: servers' own words, made fit for our errors.
@@ -21,6 +22,7 @@ mod outbound;
 mod typed;
 
 mod http;
+mod mcp;
 mod page;
 mod search;
 mod think;
@@ -33,6 +35,10 @@ mod stand_in;
 
 pub use error::Error;
 pub use http::{HttpFormat, HttpMethod, HttpTool, http_tool};
+pub use mcp::{
+    McpClient, McpOptions, McpPin, McpPins, McpProgress, McpProtocol, McpReview, McpServer,
+    McpTool, OnProgress,
+};
 pub use outbound::{Base, Fetched, Lookup, Outbound, OutboundSettings, Proxies};
 pub use page::fetch_page;
 pub use search::{DEFAULT_RESULTS, TAVILY_URL, WebSearch, web_search};

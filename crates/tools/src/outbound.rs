@@ -59,6 +59,7 @@ pub struct Outbound {
 struct Doors {
     public: Client,
     configured: Client,
+    streaming: Client,
     /// What judges names before a proxy is asked for them; nothing where there is no proxy.
     before_proxy: Option<Judging>,
     /// What others may name although it is not public.
@@ -159,6 +160,12 @@ impl Outbound {
     /// and to others as [`Outbound::fetch`] would go there, without any header of the request.
     pub(crate) async fn send(&self, request: Request) -> Result<Fetched, Error> {
         self.exchange(request, Named::ByUs).await
+    }
+
+    /// A client for servers that configuration names and that answer in streams: the guard's look-ups and no
+    /// redirects, but no limit on how long nothing comes. Whoever uses it has limits of their own.
+    pub(crate) fn streaming(&self) -> Client {
+        self.doors.streaming.clone()
     }
 
     async fn exchange(&self, request: Request, named: Named) -> Result<Fetched, Error> {

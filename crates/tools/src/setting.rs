@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::Error;
 
 /// A text, or a secret by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +34,17 @@ pub struct SecretRef {
     /// What stands before it, such as `Bearer `.
     #[serde(default)]
     pub prefix: String,
+}
+
+/// The names of the gateway's levels, for the schema of configuration files.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "its schema is what is used")]
+pub(crate) enum LevelName {
+    Read,
+    Write,
+    Execute,
+    Delete,
 }
 
 /// What gives a secret by its name, if it is set.
@@ -71,6 +85,21 @@ impl Known {
                 format!("{}{}", reference.prefix, secret.unwrap_or_default()).into()
             }
         }
+    }
+
+    /// A value without any of the secrets: a server may repeat what it was sent, and the model must not read it.
+    pub(crate) fn hide_in(&self, value: Value) -> Result<Value, Error> {
+        if self.0.is_empty() {
+            return Ok(value);
+        }
+        let text = value.to_string();
+        let hidden = self.hide(&text);
+        if hidden == text {
+            return Ok(value);
+        }
+        serde_json::from_str(&hidden).map_err(|_| Error::Nothing {
+            problem: "the answer repeats a secret and cannot be shown".to_owned(),
+        })
     }
 
     /// A text without any of the secrets.

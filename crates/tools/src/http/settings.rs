@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::body;
 use super::result::Wanted;
 use super::template::{Address, Template};
-use crate::setting::Setting;
+use crate::setting::{LevelName, Setting};
 
 /// How long a call may take unless it is said, in seconds.
 const DEFAULT_SECONDS: f64 = 20.0;
@@ -114,17 +114,6 @@ pub enum HttpFormat {
     Json,
     /// Text, whatever the server calls it.
     Text,
-}
-
-/// The names of the gateway's levels, for the schema of configuration files.
-#[derive(JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(dead_code, reason = "its schema is what is used")]
-enum LevelName {
-    Read,
-    Write,
-    Execute,
-    Delete,
 }
 
 impl HttpMethod {

@@ -98,23 +98,30 @@ pub(super) fn doors(settings: &OutboundSettings) -> Result<Doors, Error> {
         ..judging.clone()
     };
     Ok(Doors {
-        public: client(settings, judging.clone())?,
-        configured: client(settings, configured)?,
+        public: client(settings, judging.clone(), Some(IDLE))?,
+        configured: client(settings, configured.clone(), Some(IDLE))?,
+        streaming: client(settings, configured, None)?,
         before_proxy: (!judging.proxies.is_empty()).then_some(judging),
         allowed: settings.allowed.clone(),
     })
 }
 
-fn client(settings: &OutboundSettings, judging: Judging) -> Result<Client, Error> {
-    let builder = Client::builder()
+fn client(
+    settings: &OutboundSettings,
+    judging: Judging,
+    idle: Option<Duration>,
+) -> Result<Client, Error> {
+    let mut builder = Client::builder()
         .no_proxy()
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
         .connect_timeout(settings.connect_timeout)
-        .read_timeout(IDLE)
         .dns_resolver(Arc::new(judging))
         .user_agent(concat!("paraph/", env!("CARGO_PKG_VERSION")));
+    if let Some(idle) = idle {
+        builder = builder.read_timeout(idle);
+    }
     let builder = with_proxies(builder, &settings.proxies)?;
     let builder = with_authorities(builder, settings.ca_certificates.as_deref())?;
     builder

@@ -89,6 +89,11 @@ impl Base {
         Ok(Base { url })
     }
 
+    /// The whole address, as it was given.
+    pub(crate) fn whole(&self) -> &str {
+        self.url.as_str()
+    }
+
     /// Whether an address lies below it: the same scheme, host and port, and a path that goes on from its own.
     pub(crate) fn covers(&self, url: &Url) -> bool {
         let path = self.url.path().trim_end_matches('/');

@@ -1,0 +1,221 @@
+//! MCP servers: their tools as tools of the gateway.
+//!
+//! [`McpClient::connect`] starts or reaches a server and lists its tools; [`McpClient::tools`] gives them. What a
+//! server says of its tools is a stranger's prompt: it is pinned by hash, a tool that nobody reviewed is not shown in
+//! the server's words and cannot be called, and one that changes is disabled until somebody reviews it. What its
+//! tools do to the world is said by configuration; what is not said may write, and waits for approvals.
+//!
+//! The protocols are 2025-11-25 and 2026-07-28, by the official SDK. The parts: `settings`, `names`, `pin` and
+//! `output` are pure, `process` and `connection` reach the server, `session` stands over its connections.
+
+mod connection;
+mod names;
+mod output;
+mod pin;
+mod process;
+mod session;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use paraph_gateway::{DynTool, Json, ToolError};
+use rmcp::model::Tool;
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::outbound::Outbound;
+use crate::said::cut;
+use crate::setting::{Known, Secrets};
+pub use connection::{McpProgress, OnProgress};
+pub use pin::{McpPin, McpPins, McpReview};
+use session::Session;
+pub use settings::{McpProtocol, McpServer};
+
+/// The gateway's own deadline comes this much later, so that the model reads what was slow: a call may first have to
+/// connect anew and list.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How many characters of a description a model is shown.
+const MAX_ABOUT: usize = 8_000;
+
+/// What [`McpClient::connect`] needs beside the configuration.
+#[derive(Clone, Default)]
+pub struct McpOptions<'a> {
+    /// Secrets by name; none if left out.
+    pub secrets: Option<Secrets<'a>>,
+    /// What was reviewed before, of any server.
+    pub pins: McpPins,
+    /// Who is told of progress.
+    pub on_progress: Option<OnProgress>,
+}
+
+/// A connected server. Dropped, its connection and its process end once no tool of it is left either.
+pub struct McpClient {
+    session: Arc<Session>,
+    tools: Vec<Listed>,
+}
+
+/// A tool as it was listed first.
+struct Listed {
+    name: String,
+    tool: Tool,
+    review: McpReview,
+}
+
+/// A tool of a server, and how it stands to what was reviewed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct McpTool {
+    /// Its name, as agents know it.
+    pub name: String,
+    /// What the server says it does. Read it before it is trusted.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub schema: Value,
+    /// How it stands.
+    pub review: McpReview,
+    /// Its pin as it was when it was listed: what to keep once it was reviewed.
+    pub pin: McpPin,
+}
+
+impl McpClient {
+    /// Starts or reaches a server, settles on a protocol and lists its tools.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with every mistake of the configuration; else what kept the server from being used.
+    pub async fn connect(
+        outbound: &Outbound,
+        settings: &McpServer,
+        options: McpOptions<'_>,
+    ) -> Result<McpClient, Error> {
+        let mut mistakes = settings.mistakes();
+        let nothing = |_: &str| None;
+        let secrets = options.secrets.unwrap_or(&nothing);
+        let (known, missing) = Known::look_up(settings.settings(), secrets);
+        mistakes.extend(missing);
+        if !mistakes.is_empty() {
+            let what = format!("the MCP server `{}`", crate::said::short(&settings.name));
+            return Err(Error::config(what, mistakes.join("; ")));
+        }
+        let mut session = Session::new(outbound, settings, known, options.on_progress);
+        let tools = session.first().await?;
+        let own: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+        let named = names::canonical(&settings.name, &own);
+        let named = named.map_err(|problem| Error::Server {
+            server: settings.name.clone(),
+            problem,
+        })?;
+        let reviewed = tools.iter().zip(&named).filter_map(|(tool, name)| {
+            let pin = options.pins.get(name)?;
+            Some((tool.name.to_string(), pin.clone()))
+        });
+        let reviewed: BTreeMap<String, McpPin> = reviewed.collect();
+        let reviews = session.settle(reviewed, &tools);
+        let listed = tools.into_iter().zip(named).map(|(tool, name)| Listed {
+            review: reviews
+                .get(tool.name.as_ref())
+                .cloned()
+                .unwrap_or(McpReview::Gone),
+            name,
+            tool,
+        });
+        Ok(McpClient {
+            tools: listed.collect(),
+            session: Arc::new(session),
+        })
+    }
+
+    /// Its tools, for a gateway. A tool that was not reviewed, or changed since, is among them so that an agent's
+    /// allowlist stays true, but not in the server's words, and calls of it are refused with the reason.
+    pub fn tools(&self) -> Vec<DynTool> {
+        self.tools.iter().map(|listed| self.tool(listed)).collect()
+    }
+
+    fn tool(&self, listed: &Listed) -> DynTool {
+        let (about, schema) = match listed.review.refusal() {
+            None => (
+                cut(description(&listed.tool), MAX_ABOUT),
+                Value::Object(listed.tool.input_schema.as_ref().clone()),
+            ),
+            Some(why) => (format!("Not to be used: {why}."), json!({"type": "object"})),
+        };
+        let (session, own, name) = (
+            Arc::clone(&self.session),
+            listed.tool.name.to_string(),
+            listed.name.clone(),
+        );
+        let run = move |args: Json| {
+            let (session, own, name) = (Arc::clone(&session), own.clone(), name.clone());
+            async move {
+                let arguments = match args.to_value() {
+                    Ok(Value::Object(arguments)) => arguments,
+                    Ok(_) => return Err(ToolError::bad_args("arguments are an object")),
+                    Err(error) => return Err(ToolError::bad_args(error.to_string())),
+                };
+                let called = session.call(&own, &name, arguments).await;
+                called.map_err(|error| ToolError::new(error.to_string()))
+            }
+        };
+        let settings = &self.session.settings;
+        let mut tool = DynTool::new(listed.name.clone(), about, schema, run);
+        tool.level = settings.level(&listed.tool.name);
+        tool.timeout = settings.call_limit() + GRACE;
+        tool.output_cap = settings.max_output.unwrap_or(tool.output_cap);
+        tool
+    }
+
+    /// All its tools as they were listed first, for whoever reviews them.
+    pub fn listed(&self) -> Vec<McpTool> {
+        let listed = self.tools.iter().map(|listed| McpTool {
+            name: listed.name.clone(),
+            description: description(&listed.tool),
+            schema: Value::Object(listed.tool.input_schema.as_ref().clone()),
+            review: listed.review.clone(),
+            pin: pin::pin(&listed.tool),
+        });
+        listed.collect()
+    }
+
+    /// How its tools stand by now, by the names that agents know.
+    pub async fn reviews(&self) -> BTreeMap<String, McpReview> {
+        let reviews = self.session.reviews().await;
+        let named = self.tools.iter().map(|listed| {
+            let review = reviews.get(listed.tool.name.as_ref());
+            (
+                listed.name.clone(),
+                review.cloned().unwrap_or(McpReview::Gone),
+            )
+        });
+        named.collect()
+    }
+
+    /// The protocol that is spoken, such as `2025-11-25`; nothing while there is no connection.
+    pub async fn protocol(&self) -> Option<String> {
+        self.session.protocol().await
+    }
+
+    /// Ends the connection, and waits for a process to end: a few seconds at most. A tool that is called later
+    /// connects anew.
+    pub async fn close(&self) {
+        self.session.close().await;
+    }
+}
+
+impl std::fmt::Debug for McpClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("McpClient")
+            .field("server", &self.session.settings.name)
+            .field("tools", &self.tools.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn description(tool: &Tool) -> String {
+    let description = tool.description.as_deref();
+    let title = tool.title.as_deref();
+    description
+        .or(title)
+        .unwrap_or("The server does not say what it does.")
+        .to_owned()
+}
