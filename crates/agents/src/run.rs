@@ -402,7 +402,9 @@ impl<A: Application> Follow<A> {
                 (Some(outcome.state().clone()), stop.into())
             }
             // What the thread holds is another run's.
-            Err(error @ paraph_graph::Error::Conflict { .. }) => (None, stop_of(error).into()),
+            Err(
+                error @ (paraph_graph::Error::Conflict { .. } | paraph_graph::Error::RunOver(_)),
+            ) => (None, stop_of(error).into()),
             Err(error) => (self.saved().await, stop_of(error).into()),
         };
         let taken_over = matches!(ending.stop, Stop::Conflict(_));
@@ -455,7 +457,8 @@ fn stop_of(error: paraph_graph::Error) -> Stop {
             Stop::Conflict("another process took the thread over".to_owned())
         }
         Engine::Cancelled(_) => Stop::Cancelled,
-        Engine::Conflict { .. } => Stop::Conflict(error.to_string()),
+        // Whoever came to its end with it was another, while this one waited.
+        Engine::Conflict { .. } | Engine::RunOver(_) => Stop::Conflict(error.to_string()),
         Engine::Node { ref source, .. } => match source.downcast_ref::<Unfinished>() {
             Some(Unfinished(stop)) => stop.clone(),
             None => Stop::Internal(error.to_string()),

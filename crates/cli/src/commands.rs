@@ -78,10 +78,15 @@ fn agent(name: &str) -> Result<AgentInfo, Failure> {
 
 /// A runtime for commands that wait.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::Broken(format!("no runtime: {error}")))
+        .map_err(|error| Failure::Broken(format!("no runtime: {error}")))?;
+    {
+        let _inside = runtime.enter();
+        crate::signals::outlive_large_files();
+    }
+    Ok(runtime)
 }
 
 /// The log of the libraries, as the settings want it.

@@ -65,6 +65,7 @@ impl From<paraph_graph::Error> for Failure {
         match error {
             Engine::UnknownThread(_)
             | Engine::UnknownRun(_)
+            | Engine::RunOver(_)
             | Engine::UnknownCheckpoint { .. }
             | Engine::BadThread(_) => Failure::Usage(error.to_string()),
             // The engine's words are about a step of a run, and this is about a whole thread.

@@ -1,11 +1,13 @@
-//! Events as JSON lines: one schema on standard output and in a trace file.
+//! Events as JSON lines: one schema on standard output, in a trace file, and of what was logged.
 
 use crate::failure::Failure;
 use crate::patience::patiently;
+use crate::pieces::{Raw, raw};
 use crate::terminal::printable_json;
 use paraph_agents::{AgentEvent, AgentEventData};
-use paraph_graph::RunId;
+use paraph_graph::{Logged, RunId};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,47 @@ pub(crate) fn line(event: &AgentEvent) -> Result<String, Failure> {
         data: &event.data,
     })?;
     Ok(printable_json(line))
+}
+
+/// An event that was logged, at its place in the log of this thread: in the same form where it is one of an
+/// agent's own. What the engine logs beside them has the same beginning, and then what its type brings.
+///
+/// # Errors
+/// If it is damaged.
+pub(crate) fn logged(entry: &Logged, thread: &str) -> Result<String, Failure> {
+    let damaged = |why: String| Failure::Broken(format!("event {}: {why}", entry.seq));
+    let event: BTreeMap<String, Raw> = serde_json::from_str(&entry.json)
+        .map_err(|error| damaged(format!("it is no object: {error}")))?;
+    let kind = event.get("type").map_or("null", |kind| kind.get());
+    if let ("\"custom\"", Some(data)) = (kind, event.get("data"))
+        && let Ok(data) = serde_json::from_str::<AgentEventData>(data.get())
+    {
+        let line = serde_json::to_string(&Line {
+            seq: entry.seq,
+            time: crate::cells::time(entry.created_ms),
+            run_id: entry.run,
+            thread_id: thread,
+            data: &data,
+        })?;
+        return Ok(printable_json(line));
+    }
+    const FIRST: [&str; 5] = ["seq", "time", "run_id", "thread_id", "type"];
+    let mut parts = vec![
+        format!("\"seq\":{}", entry.seq),
+        format!("\"time\":\"{}\"", crate::cells::time(entry.created_ms)),
+        format!("\"run_id\":\"{}\"", entry.run),
+        format!("\"thread_id\":{}", serde_json::to_string(thread)?),
+        format!("\"type\":{kind}"),
+    ];
+    for (key, value) in &event {
+        if !FIRST.contains(&key.as_str()) {
+            parts.push(format!("{}:{}", serde_json::to_string(key)?, value.get()));
+        }
+    }
+    let line = format!("{{{}}}", parts.join(","));
+    // Line breaks may stand between the tokens of a text that others wrote.
+    raw(line.as_bytes()).map_err(damaged)?;
+    Ok(printable_json(line.replace(['\n', '\r'], " ")))
 }
 
 /// A file that takes events. Only its owner may read it: events tell what customers asked.
@@ -81,5 +124,59 @@ impl TraceFile {
                 self.path.display()
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails has panicked")]
+
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn entry(json: &str) -> Logged {
+        Logged {
+            seq: 7,
+            run: "01920000-0000-7000-8000-000000000000".parse().unwrap(),
+            created_ms: 0,
+            json: json.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_line_begins_with_place_and_time_and_keeps_every_digit() {
+        let json = "{\"type\":\"custom\",\n\"data\":12345678901234567890.50,\"run_id\":\"x\",\
+                    \"thread_id\":\"older name\"}";
+        assert_eq!(
+            logged(&entry(json), "t").unwrap(),
+            concat!(
+                r#"{"seq":7,"time":"1970-01-01T00:00:00.000Z","#,
+                r#""run_id":"01920000-0000-7000-8000-000000000000","thread_id":"t","#,
+                r#""type":"custom","data":12345678901234567890.50}"#
+            )
+        );
+        assert!(logged(&entry("["), "t").is_err());
+    }
+
+    #[test]
+    fn what_an_agent_told_reads_from_the_log_as_it_was_told() {
+        let data = AgentEventData::StepStarted {
+            step: 3,
+            max_steps: Some(8),
+        };
+        let told = AgentEvent {
+            seq: 7,
+            run_id: entry("").run,
+            thread_id: "t".to_owned(),
+            data: data.clone(),
+        };
+        let custom = json!({"type": "custom", "node": "think", "superstep": 1, "data": data});
+        let read = |line: &str| -> Value {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            assert!(line["time"].take().is_string());
+            line
+        };
+        let logged = logged(&entry(&custom.to_string()), "t").unwrap();
+        assert_eq!(read(&logged), read(&line(&told).unwrap()));
     }
 }

@@ -8,6 +8,22 @@ use tokio::sync::oneshot;
 /// How long a run may take to wind down after the first interrupt.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// Lets a write beyond the largest size that a file may have (`ulimit -f`) fail like one to a full disk,
+/// where the system would end the program. Must be called inside a runtime; lasts as long as the process.
+pub(crate) fn outlive_large_files() {
+    #[cfg(any(target_os = "linux", target_vendor = "apple", target_os = "freebsd"))]
+    {
+        /// SIGXFSZ, on all systems for which this is compiled.
+        const LARGE_FILE: i32 = 25;
+        let kind = tokio::signal::unix::SignalKind::from_raw(LARGE_FILE);
+        // Who is told of it does not matter; that somebody is, does.
+        if let Err(error) = tokio::signal::unix::signal(kind) {
+            let what = "a write beyond the limit on file sizes will end the program";
+            crate::output::note(&format!("warning: {what} ({error})"));
+        }
+    }
+}
+
 /// The first interrupt.
 pub(crate) struct Interrupt(oneshot::Receiver<()>);
 

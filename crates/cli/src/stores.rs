@@ -50,6 +50,16 @@ impl Kept {
         let opened = paraph_store::open(&found.text, options)
             .await
             .map_err(|error| not_opened(config, &found, &error))?;
+        if let Some(mode) = file
+            .as_deref()
+            .and_then(paraph_store::Sqlite::open_to_others)
+        {
+            note(&printable(&format!(
+                "warning: others than its owner may read or write the store's file (mode {mode:04o}); \
+                 chmod 600 {} makes it private",
+                quoted(&file.as_deref().unwrap_or(Path::new("")).to_string_lossy())
+            )));
+        }
         Ok(Kept {
             threads: opened.threads.clone(),
             opened,

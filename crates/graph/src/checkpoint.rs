@@ -282,7 +282,8 @@ pub trait Checkpoints: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Error::Conflict`] naming the holder while another run has it, or if there is a row of the run on
-    /// another thread; [`Error::Cancelled`] if the run was cancelled before anybody had begun it.
+    /// another thread; [`Error::Cancelled`] if the run was cancelled before anybody had begun it;
+    /// [`Error::RunOver`] if its row says `success`, and then the row stays as it is.
     fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>>;
 
     /// Writes down how a run came to rest, and gives its lease back. Stores without rows of runs do

@@ -17,7 +17,7 @@ use crate::{
     graph::Shape,
     live::Live,
     options::RunOptions,
-    run::Status,
+    run::{Saved, Status},
     session::Session,
     wire::FailureKind,
 };
@@ -54,6 +54,10 @@ pub(crate) async fn drive<S: State>(
     let limit = i64::try_from(options.limit).unwrap_or(i64::MAX);
     let stop = first.saturating_add(limit);
     session.stop.store(stop, Ordering::Relaxed);
+    if !options.pause_after.is_empty() && owes_pause(live, shape, session).await? {
+        note_pause(live, session).await?;
+        return Ok(End::Stopped(StoppedBy::Breakpoint));
+    }
     loop {
         session
             .superstep
@@ -118,6 +122,37 @@ fn breaks_after<S: State>(live: &Live<S>, shape: &Shape<S>, session: &Session) -
     let wanted = &session.run.options.pause_after;
     let mut nodes = live.run.tasks.iter().map(|t| t.node);
     !wanted.is_empty() && nodes.any(|n| is_named(wanted, shape, session, n))
+}
+
+/// Whether the superstep that led here was to be stopped after, and its process ended before it could say
+/// that it had stopped: what was saved says which nodes ran.
+async fn owes_pause<S: State>(
+    live: &mut Live<S>,
+    shape: &Shape<S>,
+    session: &Session,
+) -> Result<bool, Error> {
+    let untouched = live.untouched_since.take();
+    let (Some(store), Some(before)) = (&session.journal.store, untouched) else {
+        return Ok(false);
+    };
+    if live.run.is_over() || session.is_halted() {
+        return Ok(false);
+    }
+    // One that was pruned can say nothing.
+    let Some(before) = store.load(session.scope(), Some(before)).await? else {
+        return Ok(false);
+    };
+    let wanted = &session.run.options.pause_after;
+    let saved: Saved = serde_json::from_slice(&before.machine).map_err(|e| Error::Corrupt {
+        thread: session.scope().to_string(),
+        checkpoint: before.id,
+        why: e.to_string(),
+    })?;
+    let mut ran = saved
+        .tasks
+        .iter()
+        .filter_map(|task| shape.topology.find(&task.node));
+    Ok(ran.any(|node| is_named(wanted, shape, session, node)))
 }
 
 fn is_named<S: State>(wanted: &[Name], shape: &Shape<S>, session: &Session, node: usize) -> bool {

@@ -199,6 +199,9 @@ pub enum Error {
     /// There is no thread of this name.
     #[error("there is no thread `{0}`")]
     UnknownThread(String),
+    /// A run that has come to its end is not begun again; what it left is on its thread.
+    #[error("run {0} is over; nothing more is done under its id")]
+    RunOver(RunId),
     /// There is no run of this id.
     #[error("there is no run {0}")]
     UnknownRun(RunId),

@@ -25,6 +25,8 @@ pub struct Event {
     /// The superstep.
     pub superstep: i64,
     pub(crate) birth: Option<Birth>,
+    /// What the thread is called in the identities of its tasks, if otherwise than now.
+    pub(crate) origin: Option<Arc<str>>,
     /// Whether an update came from the node's cache.
     pub cached: bool,
     /// What happened.
@@ -36,7 +38,8 @@ impl Event {
     #[must_use]
     pub fn task(&self) -> Option<TaskId> {
         let birth = self.birth?;
-        Some(birth.task(&self.scope.thread, &self.scope.namespace))
+        let thread = self.origin.as_ref().unwrap_or(&self.scope.thread);
+        Some(birth.task(thread, &self.scope.namespace))
     }
 }
 

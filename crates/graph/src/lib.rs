@@ -71,6 +71,7 @@ mod memory_store;
 mod name;
 mod node;
 mod options;
+mod origin;
 mod policy;
 mod run;
 mod session;
@@ -110,6 +111,7 @@ pub use node::{
     with,
 };
 pub use options::RunOptions;
+pub use origin::with_origin;
 pub use paraph_graph_derive::State;
 pub use policy::Policy;
 pub use run::{Failed, Interrupt};

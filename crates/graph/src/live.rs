@@ -34,6 +34,8 @@ pub(crate) struct Live<S: State> {
     pub(crate) tried: Vec<Tried>,
     /// Whether a breakpoint stopped the run at this very place before.
     pub(crate) passed_breakpoint: bool,
+    /// Just read back, at a checkpoint on which nothing has been done yet: the one it follows.
+    pub(crate) untouched_since: Option<CheckpointId>,
     /// Told with the next checkpoint.
     pub(crate) untold: Vec<Event>,
     /// What happened to each channel since this object was made (for a subgraph that shares its
@@ -68,6 +70,7 @@ impl<S: State> Live<S> {
             done: Vec::new(),
             tried: Vec::new(),
             passed_breakpoint: false,
+            untouched_since: None,
             untold: Vec::new(),
             total: vec![Change::Unchanged; channels],
             own: S::Update::default(),
@@ -107,6 +110,7 @@ impl<S: State> Live<S> {
         self.keep_finished(shape);
         self.run.clear();
         self.passed_breakpoint = false;
+        self.untouched_since = None;
         let Command { update, goto, .. } = command;
         self.apply(shape, update)?;
         if goto.is_empty() {

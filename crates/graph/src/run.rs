@@ -306,6 +306,7 @@ impl Run {
             deferred: self.deferred.iter().map(|&d| name(d)).collect(),
             children: self.children.clone(),
             owner: self.owner,
+            origin: None,
             changes: BTreeMap::new(),
             own: serde_json::Map::new(),
         }
@@ -372,6 +373,9 @@ pub(crate) struct Saved {
     children: BTreeMap<String, Uuid>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<TaskId>,
+    /// Of a thread that was moved: see `origin.rs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) origin: Option<Arc<str>>,
     /// In a subgraph over its parent's state: what it has changed so far.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) changes: BTreeMap<String, Change>,

@@ -17,7 +17,7 @@ use std::{
     any::Any,
     collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
 };
@@ -143,6 +143,8 @@ pub(crate) struct Session {
     pub(crate) callers: Mutex<HashMap<String, TaskId>>,
     /// The graph's own, or its parent's.
     pub(crate) memory: Option<Arc<dyn Memory>>,
+    /// The name under which the thread's tasks were born, if the thread was moved since: see `origin.rs`.
+    pub(crate) origin: OnceLock<Arc<str>>,
 }
 
 impl Session {
@@ -166,6 +168,7 @@ impl Session {
             children: Mutex::default(),
             callers: Mutex::default(),
             memory: None,
+            origin: OnceLock::new(),
         }
     }
 
@@ -208,13 +211,16 @@ impl Session {
     }
 
     pub(crate) fn task(&self, birth: Birth) -> TaskId {
-        let scope = self.scope();
-        birth.task(&scope.thread, &scope.namespace)
+        birth.task(self.born_on(), &self.scope().namespace)
     }
 
     pub(crate) fn key(&self, birth: Birth, parts: &[&str]) -> String {
-        let scope = self.scope();
-        birth.key(&scope.thread, &scope.namespace, parts)
+        birth.key(self.born_on(), &self.scope().namespace, parts)
+    }
+
+    /// What the thread is called in the identities of its tasks.
+    fn born_on(&self) -> &str {
+        self.origin.get().unwrap_or(&self.scope().thread)
     }
 
     pub(crate) fn event(&self, birth: Option<Birth>, data: EventData) -> Event {
@@ -224,6 +230,7 @@ impl Session {
             scope: self.scope().clone(),
             superstep: self.superstep.load(Ordering::Relaxed),
             birth,
+            origin: self.origin.get().cloned(),
             cached: false,
             data,
         }

@@ -277,6 +277,8 @@ async fn result_of_single<S: State>(
     if let Some(next) = store.load(session.scope(), Some(entry.id)).await? {
         task.result = Some(Value::Object(changed(shape, &next)?));
         task.done = true;
+        // What went wrong before it succeeded is no longer how it stands.
+        task.error = None;
     }
     Ok(())
 }

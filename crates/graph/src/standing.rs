@@ -52,6 +52,7 @@ impl Standing {
             left.insert(note.task, now);
         }
         let is_over = saved.tasks.is_empty();
+        let thread = saved.origin.as_deref().unwrap_or(thread);
         let (mut next, mut interrupts): (Vec<Name>, _) = (Vec::new(), Vec::new());
         for task in saved.tasks {
             match left.remove(&task.birth.task(thread, "")) {

@@ -393,7 +393,9 @@ pub(crate) fn restore_at<S: State>(
                 notes: Vec::new(),
                 ..older
             };
-            let live = Live::restore(shape, session, base, older)?;
+            let mut live = Live::restore(shape, session, base, older)?;
+            // Whoever names it wants it to go on from there.
+            live.untouched_since = None;
             if let Some(head) = head_id {
                 session.journal.at(head);
             }

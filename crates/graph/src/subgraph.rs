@@ -378,6 +378,7 @@ impl<C: State> Child<'_, C> {
         Session {
             memory: own.or_else(|| up.memory.clone()),
             up: Some((self.ctx.pulse.of_subgraphs(), up.clone())),
+            origin: up.origin.clone(),
             ..Session::new(up.run.clone(), store, scope, path, self.ctx.halt.clone())
         }
     }

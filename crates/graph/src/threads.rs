@@ -139,6 +139,81 @@ pub struct RunRow {
     pub cancel: Option<CancelIntent>,
 }
 
+/// What happens to a row, for stores: all of them write down the same.
+impl RunRow {
+    /// A run that nobody has begun.
+    #[must_use]
+    pub fn pending(id: RunId, thread: &str, start: &RunStart, now_ms: u64) -> Self {
+        RunRow {
+            id,
+            thread: thread.to_owned(),
+            graph: start.graph.clone(),
+            status: RunStatus::Pending,
+            live: false,
+            arguments: start.arguments.clone(),
+            strategy: None,
+            created_ms: now_ms,
+            updated_ms: now_ms,
+            attempts: 0,
+            error: None,
+            cancel: None,
+        }
+    }
+
+    /// Whether this run may be begun on a thread, or taken up again.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if it is that of another thread, [`Error::Cancelled`] if it was cancelled before
+    /// anybody had begun it, [`Error::RunOver`] if it has come to its end.
+    pub fn may_begin(&self, thread: &str) -> Result<(), Error> {
+        if self.thread != thread {
+            return Err(Error::Conflict {
+                thread: self.thread.clone(),
+                holder: Some(self.id),
+            });
+        }
+        match (self.status, self.cancel) {
+            (RunStatus::Success, _) => Err(Error::RunOver(self.id)),
+            // Whoever begins it has not heard of that yet.
+            (status, Some(cancel)) if self.attempts == 0 && status.rests() => {
+                Err(Error::Cancelled(cancel.reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Somebody drives it from now on.
+    pub fn begin(&mut self, start: &RunStart, now_ms: u64) {
+        if self.status.rests() {
+            // It is taken up again: what was wished before is done with.
+            self.cancel = None;
+        }
+        self.status = RunStatus::Running;
+        self.attempts = self.attempts.saturating_add(1);
+        self.updated_ms = now_ms;
+        self.error = None;
+        self.graph.clone_from(&start.graph);
+        if !start.arguments.is_null() {
+            self.arguments.clone_from(&start.arguments);
+        }
+    }
+
+    /// It has come to rest. One that was over stays as it is.
+    pub fn end(&mut self, status: RunStatus, error: Option<String>, now_ms: u64) {
+        if self.status == RunStatus::Success {
+            return;
+        }
+        self.status = status;
+        self.error = error;
+        self.updated_ms = now_ms;
+        if status.rests()
+            && let Some(cancel) = &mut self.cancel
+        {
+            cancel.done_ms.get_or_insert(now_ms);
+        }
+    }
+}
+
 /// A wish that a run end, as it was written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelIntent {
@@ -216,6 +291,15 @@ pub struct Pruned {
     pub pending: bool,
 }
 
+impl Pruned {
+    /// Nothing was done, since something on the thread is pending.
+    pub const PENDING: Pruned = Pruned {
+        checkpoints: 0,
+        events: 0,
+        pending: true,
+    };
+}
+
 /// How much a thread takes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ThreadStats {
@@ -290,6 +374,25 @@ pub trait Threads: Checkpoints + EventLog {
     /// # Errors
     /// [`Error::UnknownThread`], [`Error::UnknownCheckpoint`], [`Error::Conflict`] while a run drives it.
     fn prune<'a>(&'a self, name: &'a str, keep: Keep) -> BoxFuture<'a, Result<Pruned, Error>>;
+
+    /// What [`Threads::prune`] would remove now; nothing is changed.
+    ///
+    /// # Errors
+    /// As there.
+    fn prunable<'a>(&'a self, name: &'a str, keep: Keep) -> BoxFuture<'a, Result<Pruned, Error>>;
+
+    /// Writes down what another store knew of a thread that is moved here: since when it is there, and its
+    /// runs as they are told, on this thread. The thread is made if it is not there; runs that are there
+    /// stay as they are. Says which were written. Nobody drives them here, so each should rest.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] while a run drives the thread.
+    fn adopt<'a>(
+        &'a self,
+        name: &'a str,
+        created_ms: u64,
+        runs: Vec<RunRow>,
+    ) -> BoxFuture<'a, Result<Vec<RunId>, Error>>;
 
     /// Removes what these runs wrote: rows, checkpoints, events; but not a checkpoint on which a persistent
     /// subgraph of one that stays stands. A thread whose head is removed stands

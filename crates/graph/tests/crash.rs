@@ -355,3 +355,55 @@ async fn a_run_whose_task_is_aborted_at_any_point_ends_as_the_uncut_one() {
         assert!(cuts > 5, "{durability:?} was cut {cuts} times only");
     }
 }
+
+/// `a`, `b`, `c`, each of which logs its name; alone, and as the only node of another graph.
+fn lines() -> [(Graph<Case>, &'static str); 2] {
+    let line = Graph::<Case>::new("line")
+        .node("a", async |_: &Case, _: &Ctx| {
+            Ok(Case::update().log(["a".to_owned()]))
+        })
+        .node("b", async |_: &Case, _: &Ctx| {
+            Ok(Case::update().log(["b".to_owned()]))
+        })
+        .node("c", async |_: &Case, _: &Ctx| {
+            Ok(Case::update().log(["c".to_owned()]))
+        })
+        .start("a")
+        .sequence(["a", "b", "c"])
+        .end("c")
+        .build()
+        .unwrap();
+    let around = Graph::<Case>::new("around")
+        .node("sub", line.clone().shared())
+        .start("sub")
+        .end("sub")
+        .build()
+        .unwrap();
+    [(line, "b"), (around, "sub|b")]
+}
+
+#[tokio::test]
+async fn a_kill_between_a_superstep_and_its_pause_skips_no_pause() {
+    for (graph, pause) in lines() {
+        for durability in [Durability::Sync, Durability::Async] {
+            let store = MemoryStore::shared();
+            // The first note of the run is that of the pause.
+            let killed: Store = Faulty::over(&store, Calls::Notes, 0, Fault::Dies);
+            let start = graph.thread(&killed, "t").run(Case::update());
+            let cut = start.durability(durability).pause_after(pause).await;
+            assert!(cut.is_err(), "{cut:?}");
+            let thread = graph.thread(&store, "t");
+            let stopped = thread.resume().durability(durability).pause_after(pause);
+            let stopped = stopped.await.unwrap();
+            let Outcome::Stopped { state, why, .. } = &stopped else {
+                panic!("{pause}: {stopped:?}")
+            };
+            assert_eq!(*why, StoppedBy::Breakpoint);
+            if pause == "b" {
+                assert_eq!(state.log, ["a", "b"]);
+            }
+            let done = thread.resume().durability(durability).pause_after(pause);
+            assert_eq!(done.await.unwrap().done().unwrap().log, ["a", "b", "c"]);
+        }
+    }
+}

@@ -665,3 +665,25 @@ async fn a_run_that_reached_its_limit_keeps_its_state_and_goes_on_with_a_new_one
         assert_eq!(done.log, ["0", "1", "2", "3", "4"]);
     }
 }
+
+#[tokio::test]
+async fn a_task_that_succeeded_at_last_is_shown_without_its_older_failure() {
+    for durability in [Durability::Sync, Durability::Async] {
+        let runs = Count::default();
+        let once = Policy {
+            attempts: 1,
+            ..Policy::default()
+        };
+        let graph = flaky_alone(1, &runs, once);
+        let thread = graph.thread(&MemoryStore::shared(), "t");
+        let failed = thread.run(Case::update()).durability(durability).await;
+        assert!(matches!(failed, Err(Error::Node { .. })), "{failed:?}");
+        let now = thread.snapshot(None).await.unwrap().unwrap();
+        let error = now.tasks[0].error.as_ref().unwrap();
+        assert_eq!((&*error.message, now.tasks[0].done), ("failure 1", false));
+        thread.resume().durability(durability).await.unwrap();
+        let then = thread.snapshot(Some(now.checkpoint)).await.unwrap();
+        let task = then.unwrap().tasks.remove(0);
+        assert_eq!((task.done, task.error), (true, None));
+    }
+}

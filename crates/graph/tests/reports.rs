@@ -491,7 +491,8 @@ async fn g18_g20_of_many_who_take_a_run_up_at_once_one_has_it() {
             for answer in answers {
                 match answer.await.unwrap() {
                     Ok(outcome) => ends.push(outcome.done().unwrap()),
-                    Err(Error::Conflict { .. } | Error::NothingToResume(_)) => {}
+                    Err(Error::Conflict { .. } | Error::NothingToResume(_) | Error::RunOver(_)) => {
+                    }
                     Err(e) => panic!("{e}"),
                 }
             }

@@ -9,7 +9,13 @@
 use futures::future::BoxFuture;
 use paraph_graph::*;
 use serde_json::{Value, json};
-use std::{future::IntoFuture, sync::Arc};
+use std::{
+    future::IntoFuture,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 use tokio::sync::Notify;
 
 const ALL: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::Exit];
@@ -435,4 +441,95 @@ async fn a_state_that_is_long_is_not_repeated_in_the_row() {
     assert_eq!(row(&store, "t").await.values, None);
     thread.run(Case::update().title("short")).await.unwrap();
     assert!(row(&store, "t").await.values.is_some());
+}
+
+/// The thread as it stands in one store, written into another under another name.
+async fn moved(from: &Store, name: &str, to: &Store, new: &str) {
+    let scope = |thread: &str| Scope {
+        thread: thread.into(),
+        namespace: "".into(),
+    };
+    let all = HistoryQuery::default();
+    let mut views = from.views(&scope(name), &all).await.unwrap();
+    views.reverse();
+    let mut head = None;
+    for view in views {
+        let changed = |(channel, _): &&(String, Vec<Piece>)| view.changed.contains(channel);
+        let deltas = view.channels.iter().filter(changed);
+        let deltas = deltas.map(|(channel, pieces)| Delta {
+            channel: channel.clone(),
+            kind: pieces.last().unwrap().kind,
+            json: pieces.last().unwrap().json.to_vec(),
+        });
+        let put = Put {
+            id: view.id,
+            parent: view.parent,
+            expect: head,
+            metadata: view.metadata.clone(),
+            machine: with_origin(&view.machine, Some(name)).unwrap(),
+            deltas: deltas.collect(),
+            notes: view.notes.clone(),
+            epoch: 0,
+            standing: None,
+            events: Vec::new(),
+        };
+        head = Some(view.id);
+        to.put(&scope(new), put).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_thread_that_was_moved_goes_on_with_what_its_tasks_left_and_a_copy_begins_anew() {
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = runs.clone();
+    let graph = Graph::<Case>::new("g")
+        .node("ask", async move |_: &Case, ctx: &Ctx| {
+            let memo: String = ctx
+                .step("memo", async {
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    Ok(ctx.key("effect"))
+                })
+                .await?;
+            let answer: String = ctx.interrupt("sure", "really?")?;
+            let key = if memo == ctx.key("effect") {
+                "same"
+            } else {
+                "other"
+            };
+            Ok(Case::update().log([format!("{answer} {key}")]))
+        })
+        .node("then", async |_: &Case, ctx: &Ctx| {
+            let answer: String = ctx.interrupt("again", "and now?")?;
+            Ok(Case::update().log([answer]))
+        })
+        .start("ask")
+        .sequence(["ask", "then"])
+        .end("then")
+        .build()
+        .unwrap();
+    let (old, new) = (MemoryStore::shared(), MemoryStore::new());
+    let thread = graph.thread(&old, "t");
+    thread.run(Case::update()).await.unwrap();
+    let asked = thread.snapshot(None).await.unwrap().unwrap();
+    moved(&old, "t", &(new.clone() as Store), "u").await;
+    new.copy("u", "copy").await.unwrap();
+    let moved = graph.thread(&(new.clone() as Store), "u");
+    let stands = moved.snapshot(None).await.unwrap().unwrap();
+    assert_eq!(stands.interrupts, asked.interrupts);
+    assert_eq!(stands.tasks, asked.tasks);
+    let question = asked.interrupts[0].id.clone();
+    let paused = moved.answer(&question, "yes").await.unwrap();
+    assert_eq!(
+        (runs.load(Ordering::SeqCst), &*paused.state().log),
+        (1, &["yes same".to_owned()][..])
+    );
+    // What is saved from here on is of the same thread still.
+    let second = paused.interrupts()[0].id.clone();
+    let done = moved.answer(&second, "now").await.unwrap().done().unwrap();
+    assert_eq!(done.log, ["yes same", "now"]);
+    // The copy asks its own question, and its work is its own.
+    let copy = graph.thread(&(new.clone() as Store), "copy");
+    let fresh = copy.resume().await.unwrap();
+    assert_ne!(fresh.interrupts()[0].id, question);
+    assert_eq!(runs.load(Ordering::SeqCst), 2);
 }

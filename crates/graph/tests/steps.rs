@@ -396,6 +396,7 @@ async fn a_task_knows_its_run_its_lease_its_context_and_its_place() {
     let start = || thread.run(Case::update()).context(Tenant("acme"));
     let first = start().run_id(run).await.unwrap().done().unwrap();
     assert_eq!(first.log, [format!("acme {run} 1 t 0 None")]);
+    let run = RunId::fresh();
     let second = start().run_id(run).await.unwrap().done().unwrap();
     assert_eq!(second.log[1], format!("acme {run} 2 t 2 None"));
     let error = thread.run(Case::update()).context(5u8).await.unwrap_err();

@@ -18,7 +18,7 @@ use crate::{
     sql::{BadCell, Row, Statement, Tx, one},
     threads::{Living, Stored, hold, is_there},
 };
-use paraph_graph::{CheckpointId, Error, Scope, Standing};
+use paraph_graph::{CheckpointId, Error, Scope, Standing, with_origin};
 use std::{collections::HashMap, sync::Arc};
 
 /// How many rows are in hand at a time.
@@ -51,7 +51,7 @@ async fn copy(
     if living.has(&found.owner) {
         return Err(conflict(from, found.row.holder));
     }
-    one(tx, new_thread(codec, to, living.now_ms)).await?;
+    one(tx, new_thread(codec, to, living.now_ms, None)).await?;
     let new = hold(tx, codec, to).await?;
     let new =
         new.ok_or_else(|| damaged(format!("the row of thread `{to}`"), "it cannot be made"))?;
@@ -148,7 +148,11 @@ async fn checkpoints(tx: &mut dyn Tx, codec: &Codec, pair: &Pair) -> Result<(), 
         let mut ids = Vec::with_capacity(rows.len());
         let mut statements = Vec::with_capacity(rows.len());
         for mut row in rows {
-            let row = CheckpointRow::read(codec, &pair.from.0, &mut row)?;
+            let mut row = CheckpointRow::read(codec, &pair.from.0, &mut row)?;
+            // Whatever the old one is a move of, this is another thread. What is no machine is copied as it is.
+            if let Ok(machine) = with_origin(&row.machine, None) {
+                row.machine = machine;
+            }
             ids.push(row.entry.id);
             statements.push(row.insert(codec, &pair.to.0, pair.to.1));
         }

@@ -306,7 +306,7 @@ async fn ask(tx: &mut dyn Tx, codec: &Codec, wanted: &Wanted) -> Result<Asked, F
     let mut answers = tx.all(look()).await?.into_iter();
     let mut found = standing_of(&wanted.thread, next(&mut answers)?)?;
     if found.is_none() {
-        let mut make = vec![new_thread(codec, &wanted.thread, wanted.now_ms)];
+        let mut make = vec![new_thread(codec, &wanted.thread, wanted.now_ms, None)];
         make.extend(look());
         answers = tx.all(make).await?.into_iter();
         next(&mut answers)?;

@@ -12,9 +12,10 @@ use crate::{
     codec::Codec,
     database::{Database, Fault},
     durable::Durable,
+    error::damaged,
     events, gateway,
     sql::{Statement, Tx, one},
-    threads::{Living, Stored, free, hold, is_there},
+    threads::{Living, Stored, find, free, hold, is_free, is_there},
 };
 use choice::Line;
 use paraph_graph::{Error, Keep, Pruned, RunId, RunStatus, Scope, Standing, ThreadStatus};
@@ -58,6 +59,32 @@ async fn is_pending(tx: &mut dyn Tx, found: &Stored) -> Result<bool, Fault> {
     is_there(tx, waits).await
 }
 
+/// What stays of a thread; nothing if something on it is to go on.
+async fn chosen(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    found: &Stored,
+    keep: Keep,
+) -> Result<Option<Vec<Line>>, Fault> {
+    let name = found.row.name.as_str();
+    let mut lines = choice::lines(tx, name, found.id).await?;
+    if let Keep::UpTo(at) = keep {
+        if !choice::root(&lines).is_some_and(|line| line.all.contains_key(&at)) {
+            return Err(Fault::Refused(Error::UnknownCheckpoint {
+                thread: name.to_owned(),
+                checkpoint: at,
+            }));
+        }
+    } else if is_pending(tx, found).await? {
+        return Ok(None);
+    }
+    for line in &mut lines {
+        line.keep(keep);
+    }
+    choice::follow(tx, codec, &mut lines).await?;
+    Ok(Some(lines))
+}
+
 async fn prune(
     tx: &mut dyn Tx,
     codec: &Codec,
@@ -67,34 +94,50 @@ async fn prune(
     let found = hold(tx, codec, name).await?;
     let found = found.ok_or_else(|| Error::UnknownThread(name.to_owned()))?;
     free(tx, living, &found).await?;
-    let mut lines = choice::lines(tx, name, found.id).await?;
-    if let Keep::UpTo(at) = keep {
-        if !choice::root(&lines).is_some_and(|line| line.all.contains_key(&at)) {
-            return Err(Fault::Refused(Error::UnknownCheckpoint {
-                thread: name.to_owned(),
-                checkpoint: at,
-            }));
-        }
-    } else if is_pending(tx, &found).await? {
-        return Ok(Pruned {
-            pending: true,
-            ..Pruned::default()
-        });
+    match chosen(tx, codec, &found, keep).await? {
+        Some(lines) => remove(tx, codec, (&found, living.now_ms), &lines).await,
+        None => Ok(Pruned::PENDING),
     }
-    for line in &mut lines {
-        line.keep(keep);
-    }
-    choice::follow(tx, codec, &mut lines).await?;
-    remove(tx, codec, (&found, living.now_ms), &lines).await
 }
 
-/// Removes what the lines do not keep, and what only that needed.
-async fn remove(
+/// What [`prune`] would do, without doing it.
+async fn prunable(
     tx: &mut dyn Tx,
     codec: &Codec,
-    (found, now_ms): (&Stored, u64),
-    lines: &[Line],
+    living: &Living,
+    (name, keep): (&str, Keep),
 ) -> Result<Pruned, Fault> {
+    let found = find(tx, codec, name).await?;
+    let found = found.ok_or_else(|| Error::UnknownThread(name.to_owned()))?;
+    is_free(living, &found)?;
+    let Some(lines) = chosen(tx, codec, &found, keep).await? else {
+        return Ok(Pruned::PENDING);
+    };
+    let gone = lines.iter().map(|line| line.all.len() - line.kept.len());
+    let checkpoints = gone.sum::<usize>() as u64;
+    let count = |run: &String| {
+        Statement::new(
+            "SELECT COUNT(*) FROM event WHERE thread = $1 AND run = $2",
+            [found.id.into(), run.clone().into()],
+        )
+    };
+    let runs = runs_gone(&lines);
+    let mut events = 0;
+    for answer in tx.all(runs.iter().map(count).collect()).await? {
+        let counted = answer.first().map(|row| row.unsigned(0)).transpose();
+        let counted = counted
+            .map_err(|e| damaged(format!("the number of events of `{name}`"), e.to_string()))?;
+        events += counted.unwrap_or_default();
+    }
+    Ok(Pruned {
+        checkpoints,
+        events,
+        pending: false,
+    })
+}
+
+/// The runs of which no checkpoint stays.
+fn runs_gone(lines: &[Line]) -> Vec<String> {
     let runs_of = |kept: bool| {
         let of = move |line: &Line| {
             let all = line
@@ -106,13 +149,23 @@ async fn remove(
         lines.iter().flat_map(of).collect::<HashSet<String>>()
     };
     let (gone, stay) = (runs_of(false), runs_of(true));
+    gone.difference(&stay).cloned().collect()
+}
+
+/// Removes what the lines do not keep, and what only that needed.
+async fn remove(
+    tx: &mut dyn Tx,
+    codec: &Codec,
+    (found, now_ms): (&Stored, u64),
+    lines: &[Line],
+) -> Result<Pruned, Fault> {
     let forget = |run: &String| {
         Statement::new(
             "DELETE FROM event WHERE thread = $1 AND run = $2",
             [found.id.into(), run.clone().into()],
         )
     };
-    let events = send(tx, gone.difference(&stay).map(forget).collect()).await?;
+    let events = send(tx, runs_gone(lines).iter().map(forget).collect()).await?;
     let told = events::pieces_told(tx, found.id, &found.row.name).await?;
     let mut checkpoints = 0;
     // A scope that only the log needed so far may be needed by nobody now.
@@ -234,6 +287,17 @@ impl<D: Database> Durable<D> {
         self.write(lane, move |tx| {
             let (codec, living, name) = (codec.clone(), living.clone(), name.clone());
             Box::pin(async move { prune(tx, &codec, &living, (&name, keep)).await })
+        })
+        .await
+    }
+
+    pub(crate) async fn prunable_of(&self, name: &str, keep: Keep) -> Result<Pruned, Error> {
+        let living = Arc::new(self.living_on(&[name]).await?);
+        let codec = self.codec.clone();
+        let name = Arc::<str>::from(name);
+        self.read(move |tx| {
+            let (codec, living, name) = (codec.clone(), living.clone(), name.clone());
+            Box::pin(async move { prunable(tx, &codec, &living, (&name, keep)).await })
         })
         .await
     }

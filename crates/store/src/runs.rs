@@ -10,9 +10,7 @@ use crate::{
     sql::{BadCell, Cell, Row, Statement},
     threads::{Living, Owner},
 };
-use paraph_graph::{
-    CancelIntent, Claim, Error, NewRun, RunEnd, RunId, RunRow, RunStart, RunStatus,
-};
+use paraph_graph::{CancelIntent, Claim, Error, NewRun, RunEnd, RunId, RunRow, RunStatus};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -123,8 +121,7 @@ pub(crate) fn read(codec: &Codec, mut row: Row) -> Result<Stored, Error> {
 /// what [`find`] found.
 ///
 /// # Errors
-/// If the row is damaged, is that of a run on another thread, or of one that was cancelled before it was
-/// begun.
+/// If the row is damaged, and those of [`RunRow::may_begin`].
 pub(crate) fn begin(
     codec: &Codec,
     found: Option<Row>,
@@ -137,32 +134,10 @@ pub(crate) fn begin(
     };
     let mut row = match found {
         Some(row) => read(codec, row)?.row,
-        None => fresh(claim.run, thread, start, now_ms),
+        None => RunRow::pending(claim.run, thread, start, now_ms),
     };
-    if row.thread != thread {
-        return Err(Error::Conflict {
-            thread: row.thread,
-            holder: Some(claim.run),
-        });
-    }
-    if let (Some(cancel), 0) = (row.cancel, row.attempts)
-        && row.status.rests()
-    {
-        // Whoever begins it has not heard of that yet.
-        return Err(Error::Cancelled(cancel.reason));
-    }
-    if row.status.rests() {
-        // It is taken up again: what was wished before is done with.
-        row.cancel = None;
-    }
-    row.status = RunStatus::Running;
-    row.attempts = row.attempts.saturating_add(1);
-    row.updated_ms = now_ms;
-    row.error = None;
-    row.graph.clone_from(&start.graph);
-    if !start.arguments.is_null() {
-        row.arguments.clone_from(&start.arguments);
-    }
+    row.may_begin(thread)?;
+    row.begin(start, now_ms);
     Ok(Some(save(codec, &row)))
 }
 
@@ -180,39 +155,15 @@ pub(crate) fn end(
         return Ok(None);
     };
     let mut row = read(codec, found)?.row;
-    row.status = end.status;
-    row.error.clone_from(&end.error);
-    row.updated_ms = now_ms;
-    if end.status.rests()
-        && let Some(cancel) = &mut row.cancel
-    {
-        cancel.done_ms.get_or_insert(now_ms);
-    }
+    row.end(end.status, end.error.clone(), now_ms);
     Ok(Some(save(codec, &row)))
 }
 
 /// A row for a run that was just handed in.
 pub(crate) fn pending(run: &NewRun, now_ms: u64) -> RunRow {
-    let mut row = fresh(run.id, &run.thread, &run.start, now_ms);
+    let mut row = RunRow::pending(run.id, &run.thread, &run.start, now_ms);
     row.strategy.clone_from(&run.strategy);
     row
-}
-
-fn fresh(id: RunId, thread: &str, start: &RunStart, now_ms: u64) -> RunRow {
-    RunRow {
-        id,
-        thread: thread.to_owned(),
-        graph: start.graph.clone(),
-        status: RunStatus::Pending,
-        live: false,
-        arguments: start.arguments.clone(),
-        strategy: None,
-        created_ms: now_ms,
-        updated_ms: now_ms,
-        attempts: 0,
-        error: None,
-        cancel: None,
-    }
 }
 
 /// Writes a row, new or over the older one.

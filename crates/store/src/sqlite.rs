@@ -15,6 +15,7 @@ use crate::{
     durable::Durable,
     error::Error,
     options::Options,
+    sql::SqlError,
 };
 use futures::future::BoxFuture;
 use owners::Owners;
@@ -34,14 +35,17 @@ pub type Sqlite = Durable<SqliteFile>;
 
 /// The database below a [`Sqlite`].
 pub struct SqliteFile {
-    writer: Writer,
+    /// Nothing for a file that can only be read.
+    writer: Option<Writer>,
+    place: connection::Place,
     readers: Arc<Readers>,
     owners: Arc<Owners>,
 }
 
 impl Sqlite {
     /// Opens the file, makes it (for its owner only) if it is not there, and brings it up to date; before
-    /// an older format is changed, the file is copied to `PATH.vN.bak`.
+    /// an older format is changed, the file is copied to `PATH.vN.bak`. A file that this user can only read
+    /// is opened too: it can be read, and all writes are refused.
     ///
     /// # Errors
     /// Why the file cannot be used, in a sentence that says what to do where that is known; a wrong key;
@@ -51,12 +55,25 @@ impl Sqlite {
         let (patience, connections) = (options.patience, options.connections);
         let opened = tokio::task::spawn_blocking(move || {
             let file = connection::Place::new(&path, patience)?;
-            let mut first = file.create()?;
+            let (file, mut first) = file.first()?;
+            let folder = owners_folder(file.path());
+            let readers = Arc::new(Readers::new(file.clone(), connections));
+            if file.is_read_only() {
+                migrate::is_up_to_date(&first, &file)?;
+                return Ok(SqliteFile {
+                    owners: Arc::new(Owners::look_on(&folder)),
+                    readers,
+                    writer: None,
+                    place: file,
+                });
+            }
+            file.warn_if_open_to_others();
             migrate::up_to_date(&mut first, &file)?;
             Ok(SqliteFile {
-                owners: Arc::new(Owners::join(&owners_folder(file.path()))?),
-                readers: Arc::new(Readers::new(file.clone(), connections)),
-                writer: Writer::start(first, file)?,
+                owners: Arc::new(Owners::join(&folder)?),
+                readers,
+                writer: Some(Writer::start(first, file.clone())?),
+                place: file,
             })
         });
         let file = opened
@@ -69,7 +86,7 @@ impl Sqlite {
     /// the same time share them.
     #[must_use]
     pub fn commits(&self) -> u64 {
-        self.db.writer.commits()
+        self.db.writer.as_ref().map_or(0, Writer::commits)
     }
 }
 
@@ -86,7 +103,13 @@ impl Database for SqliteFile {
         _lane: &str,
         work: Work<T>,
     ) -> BoxFuture<'static, Result<T, Fault>> {
-        self.writer.queue(work)
+        match &self.writer {
+            Some(writer) => writer.queue(work),
+            None => {
+                let why = format!("{}: {}", self.place.path().display(), connection::READ_ONLY);
+                Box::pin(std::future::ready(Err(Fault::Sql(SqlError::Lasting(why)))))
+            }
+        }
     }
 
     fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'static, Result<T, Fault>> {

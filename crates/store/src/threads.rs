@@ -3,6 +3,7 @@
 //! Called by the command line and by servers. Each method has its rules in a module of its own; what runs
 //! write to these rows is in `checkpoints` and `lease`. No state is read for a row.
 
+mod adopt;
 mod delete;
 mod describe;
 mod list;
@@ -10,8 +11,8 @@ mod living;
 mod namespaces;
 mod row;
 
-pub(crate) use living::{Living, Owner, dispossess, free, is_there};
-pub(crate) use row::{Stored, hold};
+pub(crate) use living::{Living, Owner, dispossess, free, is_free, is_there};
+pub(crate) use row::{Stored, find, hold};
 
 use crate::{database::Database, durable::Durable};
 use futures::future::BoxFuture;
@@ -55,6 +56,19 @@ impl<D: Database> Threads for Durable<D> {
 
     fn prune<'a>(&'a self, name: &'a str, keep: Keep) -> BoxFuture<'a, Result<Pruned, Error>> {
         Box::pin(self.prune_thread(name, keep))
+    }
+
+    fn prunable<'a>(&'a self, name: &'a str, keep: Keep) -> BoxFuture<'a, Result<Pruned, Error>> {
+        Box::pin(self.prunable_of(name, keep))
+    }
+
+    fn adopt<'a>(
+        &'a self,
+        name: &'a str,
+        created_ms: u64,
+        runs: Vec<RunRow>,
+    ) -> BoxFuture<'a, Result<Vec<RunId>, Error>> {
+        Box::pin(self.adopt_runs(name, created_ms, runs))
     }
 
     fn delete_runs<'a>(&'a self, runs: &'a [RunId]) -> BoxFuture<'a, Result<Pruned, Error>> {

@@ -46,7 +46,10 @@ pub(crate) enum ThreadsCommand {
     Export(ExportArgs),
     /// Read an exported thread into a store
     #[command(
-        after_help = "Example: paraph threads import case-7.json --as case-7b --store sqlite://other.db"
+        after_help = "Example: paraph threads import case-7.json --as case-7b --store sqlite://other.db\n\n\
+                      An imported thread is the exported one, also under another name: what is due on it goes on\n\
+                      where it was, with the answers, results and keys that it had. (A copy made by `threads fork\n\
+                      --as` is another thread: what is due on it begins anew, under keys of its own.)"
     )]
     Import(ImportArgs),
     /// Delete threads with all that belongs to them
@@ -208,7 +211,10 @@ pub(crate) enum RunsCommand {
     Show(RunShowArgs),
     /// Print what was logged, as lines of JSON
     #[command(
-        after_help = "Examples:\n  paraph runs events 01920000-…\n  paraph runs events --thread case-7 --follow"
+        after_help = "Examples:\n  paraph runs events 01920000-…\n  paraph runs events --thread case-7 --follow\n\n\
+                      Lines are those of `paraph run --events`, with the place in the thread's log as `seq`. Between\n\
+                      them stand the engine's own: `update`, `checkpoint`, `interrupt`. How a run began, was routed and\n\
+                      ended is in those and in `paraph runs show`."
     )]
     Events(EventsArgs),
     /// Go on with a run that was interrupted, cancelled or killed

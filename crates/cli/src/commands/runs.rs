@@ -8,9 +8,10 @@ mod show;
 
 use super::{on_listed, on_store};
 use crate::args::{RunsCommand, WhichRun};
-use crate::failure::Failure;
+use crate::failure::{FINISHED, Failure};
 use crate::stores::Kept;
 use crate::suggest::hint;
+use paraph_gateway::Stop;
 use paraph_graph::{CancelReason, RunId, RunQuery, RunRow, RunStatus};
 use serde::Serialize;
 use serde_json::Value;
@@ -102,6 +103,8 @@ struct RunJson<'a> {
     thread: &'a str,
     graph: &'a str,
     status: RunStatus,
+    /// With what it ended, if it is over and its end is still there.
+    stop_reason: Option<String>,
     /// Whether its process is heard of.
     live: bool,
     created_at: String,
@@ -120,13 +123,15 @@ struct CancelJson {
     done_at: Option<String>,
 }
 
-impl RunJson<'_> {
-    fn of(row: &RunRow) -> RunJson<'_> {
+impl<'a> RunJson<'a> {
+    /// The row, and with what the run ended if it is over and that is still there.
+    fn of(row: &'a RunRow, stop: Option<&Stop>) -> RunJson<'a> {
         RunJson {
             run_id: row.id,
             thread: &row.thread,
             graph: &row.graph,
-            status: row.status,
+            status: status(row, stop),
+            stop_reason: stop.map(ToString::to_string),
             live: row.live,
             created_at: crate::cells::time(row.created_ms),
             updated_at: crate::cells::time(row.updated_ms),
@@ -142,11 +147,19 @@ impl RunJson<'_> {
     }
 }
 
+/// How a run stands: to the engine one is over, where to whoever started it a policy or a budget stopped it.
+fn status(row: &RunRow, stop: Option<&Stop>) -> RunStatus {
+    match (row.status, stop) {
+        (RunStatus::Success, Some(stop)) if stop.exit_code() != FINISHED => RunStatus::Stopped,
+        (status, _) => status,
+    }
+}
+
 /// How a run stands, for people: one whose process is gone does not run, whatever its row says.
-fn standing(row: &RunRow) -> String {
-    let word = crate::cells::word(row.status);
-    match row.status {
-        RunStatus::Running if !row.live => "cut off".to_owned(),
-        _ => word,
+pub(super) fn standing(row: &RunRow, stop: Option<&Stop>) -> String {
+    match (status(row, stop), stop) {
+        (RunStatus::Running, _) if !row.live => "cut off".to_owned(),
+        (RunStatus::Stopped, Some(stop)) => format!("stopped: {stop}"),
+        (status, _) => crate::cells::word(status),
     }
 }

@@ -8,8 +8,8 @@ use crate::failure::Failure;
 use crate::stores::Kept;
 use paraph_gateway::{Add, CallRecord, Change};
 use paraph_graph::{
-    CheckpointId, Claim, Delta, Lease, LogEntry, Note, Notes, PatchKind, Put, RunEnd, RunId,
-    RunStart, RunStatus, Scope, Standing, ThreadStatus, Threads,
+    CheckpointId, Claim, Delta, Lease, LogEntry, Note, Notes, PatchKind, Put, RunId, RunRow,
+    RunStart, RunStatus, Scope, Standing, ThreadStatus, Threads, with_origin,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,8 +28,6 @@ pub(crate) struct Imported {
     /// Runs that the store had already, and which stay as they are.
     pub(crate) runs_left: usize,
     pub(crate) events: usize,
-    /// Something is due whose tasks are called otherwise under the new name: it begins anew.
-    pub(crate) begins_anew: bool,
 }
 
 /// Reads the document and writes the thread.
@@ -142,10 +140,18 @@ struct Import<'a> {
 
 impl Import<'_> {
     async fn all(&self) -> Result<Imported, Failure> {
-        let mut runs = 0;
+        let head = &self.document.thread;
+        let rows = self.document.runs.iter().map(|run| self.row(run));
+        let adopted = self
+            .threads
+            .adopt(self.name, head.created_ms, rows.collect())
+            .await?;
         for run in &self.document.runs {
-            runs += usize::from(self.run(run).await?);
+            if adopted.contains(&run.id) {
+                self.records(run).await?;
+            }
         }
+        let runs = adopted.len();
         let claim = Claim {
             run: RunId::fresh(),
             start: None,
@@ -157,7 +163,6 @@ impl Import<'_> {
         }
         let events = self.events(&lease).await?;
         drop(lease);
-        let head = &self.document.thread;
         if !head.metadata.is_empty() || checkpoints == 0 {
             self.threads
                 .describe(self.name, head.metadata.clone())
@@ -169,40 +174,26 @@ impl Import<'_> {
             runs,
             runs_left: self.document.runs.len() - runs,
             events,
-            begins_anew: self.name != head.name && !head.next.is_empty(),
         })
     }
 
-    /// Writes a run's row, unless the store has one of this id.
-    async fn run(&self, run: &Run) -> Result<bool, Failure> {
-        if self.threads.run(run.id).await?.is_some() {
-            return Ok(false);
-        }
+    /// A run's row, as it is here.
+    fn row(&self, run: &Run) -> RunRow {
         let start = RunStart {
             graph: run.graph.clone(),
             arguments: run.arguments.clone(),
         };
-        let claim = Claim {
-            run: run.id,
-            start: Some(start),
-        };
-        let lease = self.threads.lease(self.name, claim).await?;
-        let end = RunEnd {
-            run: run.id,
-            epoch: lease.epoch,
+        RunRow {
             // Nobody drives it here.
             status: match run.status.rests() {
                 true => run.status,
                 false => RunStatus::Stopped,
             },
+            updated_ms: run.updated_ms,
+            attempts: run.attempts,
             error: run.error.clone(),
-            standing: None,
-            events: Vec::new(),
-        };
-        self.threads.finish(self.name, end).await?;
-        drop(lease);
-        self.records(run).await?;
-        Ok(true)
+            ..RunRow::pending(run.id, self.name, &start, run.created_ms)
+        }
     }
 
     /// Writes what the gateway knows of a run.
@@ -245,12 +236,28 @@ impl Import<'_> {
                 expect: head,
                 epoch: lease.epoch,
                 standing: is_head.then(|| standing(&self.document.thread)),
+                machine: self.machine(checkpoint)?,
                 ..put(checkpoint)
             };
             self.threads.put(&place, put).await?;
             head = Some(checkpoint.id);
         }
         Ok(scope.checkpoints.len())
+    }
+
+    /// The thread is the same, also under another name: what its tasks left and asked is theirs.
+    fn machine(&self, checkpoint: &CheckpointPart) -> Result<Vec<u8>, Failure> {
+        let (machine, own) = (checkpoint.machine.get(), &self.document.thread.name);
+        let origin = (self.name != own).then_some(own.as_str());
+        let Some(origin) = origin else {
+            return Ok(machine.as_bytes().to_vec());
+        };
+        with_origin(machine.as_bytes(), Some(origin)).map_err(|error| {
+            let id = checkpoint.id;
+            Failure::Usage(format!(
+                "this is no exported thread: the machine of checkpoint {id}: {error}"
+            ))
+        })
     }
 
     /// The log goes to the newest checkpoint; its own order is what counts.
@@ -307,7 +314,7 @@ fn standing(head: &Head) -> Standing {
     }
 }
 
-/// A checkpoint without its place in the thread.
+/// A checkpoint without its place in the thread, and without its machine.
 fn put(checkpoint: &CheckpointPart) -> Put {
     let deltas = checkpoint.channels.iter().map(|part| Delta {
         channel: part.channel.clone(),
@@ -325,7 +332,7 @@ fn put(checkpoint: &CheckpointPart) -> Put {
         parent: None,
         expect: None,
         metadata: checkpoint.metadata.clone(),
-        machine: checkpoint.machine.get().as_bytes().to_vec(),
+        machine: Vec::new(),
         deltas: deltas.collect(),
         notes: notes.collect(),
         epoch: 0,

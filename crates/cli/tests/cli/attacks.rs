@@ -315,11 +315,39 @@ fn a_run_that_did_not_end_well_is_not_listed_as_a_success() {
         let found = list.lines().find(|line| line.contains(thread));
         found.unwrap_or_else(|| panic!("{list}")).to_owned()
     };
-    assert!(line("short").contains("ended: max_steps"), "{list}");
+    assert!(line("short").contains("stopped: max_steps"), "{list}");
     assert!(line("good").contains(" success "), "{list}");
     let rows = on(&sandbox, &["runs", "list", "--json"]).json();
     assert_eq!(
         (&rows[0]["stop_reason"], &rows[1]["stop_reason"]),
         (&json!("max_steps"), &json!("success"))
     );
+    assert_eq!(
+        (&rows[0]["status"], &rows[1]["status"]),
+        (&json!("stopped"), &json!("success"))
+    );
+    for (status, thread) in [("success", "good"), ("stopped", "short")] {
+        let args = ["runs", "list", "--json", "--status", status];
+        let rows = on(&sandbox, &args).json();
+        let threads: Vec<_> = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| &row["thread"])
+            .collect();
+        assert_eq!(threads, [thread], "{status}");
+        let none = on(&sandbox, &[&args[..], &["--offset", "1"]].concat());
+        assert_eq!(none.json(), json!([]));
+    }
+    let shown = on(&sandbox, &["runs", "show", "--thread", "short", "--json"]).json();
+    assert_eq!(
+        (
+            &shown["status"],
+            &shown["stop_reason"],
+            &shown["result"]["status"]
+        ),
+        (&json!("stopped"), &json!("max_steps"), &json!("stopped"))
+    );
+    let shown = on(&sandbox, &["runs", "show", "--thread", "short"]).out;
+    assert!(shown.contains("stopped: max_steps"), "{shown}");
 }

@@ -199,6 +199,71 @@ fn a_run_that_was_cut_off_moves_with_its_thread_and_goes_on_there() {
 }
 
 #[test]
+fn a_thread_that_was_cut_off_goes_on_where_it_is_imported_under_any_name() {
+    let expected = uncut();
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 2);
+    let id = run.run_id();
+    run.end("-KILL");
+    heal(&sandbox);
+    let export = sandbox.run(&["threads", "export", "t-1", "-o", "t.json"]);
+    assert_eq!(export.code, 0, "{}", export.err);
+    for name in ["t-1", "another"] {
+        let url = format!("sqlite://{name}.db");
+        let on = |args: &[&str]| sandbox.run(&[args, &["--store", &url]].concat());
+        let imported = on(&["threads", "import", "t.json", "--as", name]);
+        assert_eq!((imported.code, imported.err.as_str()), (0, ""));
+        let stands = on(&["threads", "show", name, "--json"]).json();
+        assert_eq!(stands["next"], json!(["think"]));
+        let resumed = on(&["runs", "resume", &id, "--json"]);
+        assert_eq!(
+            (resumed.code, resumed.json()),
+            (0, expected.clone()),
+            "{}",
+            resumed.err
+        );
+        let row = on(&["runs", "show", &id, "--json"]).json();
+        assert_eq!(
+            (&row["thread"], &row["attempts"]),
+            (&json!(name), &json!(2))
+        );
+        // What had finished was not done again.
+        let log = on(&["runs", "events", &id]).out;
+        assert_eq!(log.matches("\"tool_ended\"").count(), 2, "{log}");
+        assert_eq!(on(&["store", "check"]).code, 0);
+    }
+}
+
+#[test]
+fn what_is_pending_on_a_thread_that_is_not_pruned_is_named() {
+    let sandbox = Sandbox::new();
+    let run = hanging(&sandbox, "t-1", 1);
+    let id = run.run_id();
+    let prune = |more: &[&str]| {
+        let args = ["threads", "prune", "--all", "--keep", "1"];
+        sandbox.run(&[&args[..], more].concat())
+    };
+    let busy = prune(&[]).out;
+    let drives = format!("is pending: a run drives it, and run {id} is running\n");
+    assert!(busy.contains(&drives), "{busy}");
+    run.end("-KILL");
+    for more in [&[][..], &["--dry-run"]] {
+        let left = prune(more).out;
+        let because = format!("is pending: think is due, and run {id} is cut off\n");
+        assert!(left.contains(&because), "{left}");
+    }
+    let json = prune(&["--json"]).json();
+    let waits = json!({"run": id, "run_status": "cut off", "because": "think is due"});
+    assert_eq!(
+        (&json[0]["pending"], &json[0]["waits"]),
+        (&json!(true), &waits)
+    );
+    heal(&sandbox);
+    assert_eq!(sandbox.run(&["runs", "resume", &id]).code, 0);
+    assert_eq!(prune(&["--json"]).json()[0]["pending"], json!(false));
+}
+
+#[test]
 fn a_run_of_which_nothing_was_saved_begins_when_it_is_resumed() {
     let sandbox = Sandbox::new();
     heal(&sandbox);

@@ -127,10 +127,11 @@ fn the_log_of_a_run_is_lines_of_json_in_order() {
             .all(|event| event["time"].as_str().unwrap().ends_with('Z'))
     );
     let said = |kind: &str| {
-        let own = events.iter().filter(|event| event["type"] == "custom");
-        own.filter(|event| event["data"]["type"] == kind).count()
+        let own = events.iter().filter(|event| event["type"] == kind);
+        own.count()
     };
     assert_eq!((said("step_started"), said("tool_ended")), (2, 1));
+    assert!(events.iter().all(|event| event["thread_id"] == "t-1"));
     // From a place on, and of the whole thread, which has no other run.
     let rest = sandbox.run(&["runs", "events", &id, "--after", "3"]);
     assert_eq!(lines(&rest.out), events[3..]);
@@ -139,6 +140,44 @@ fn the_log_of_a_run_is_lines_of_json_in_order() {
     // A run that rests has an end, also for those who follow it.
     let followed = sandbox.run(&["runs", "events", &id, "--follow"]);
     assert_eq!(followed.out, ended.out);
+}
+
+#[test]
+fn a_run_is_logged_in_the_words_in_which_it_is_told() {
+    let sandbox = Sandbox::new();
+    let spec = sandbox.script(&[PROFILE, FINAL]);
+    let args = [
+        "run", "support", "--model", &spec, "--thread", "t", "--events",
+    ];
+    let told = lines(&sandbox.run(&args).out);
+    let logged = lines(&sandbox.run(&["runs", "events", "--thread", "t"]).out);
+    // Where it stands in the stream or in the log, and when it was told or saved.
+    let words = |events: &[Value], kinds: &[&Value]| -> Vec<Value> {
+        let of = events
+            .iter()
+            .filter(|event| kinds.contains(&&event["type"]));
+        of.map(|event| {
+            let mut event = event.clone();
+            assert!(event["seq"].take().is_u64() && event["time"].take().is_string());
+            event
+        })
+        .collect()
+    };
+    let both: Vec<_> = told
+        .iter()
+        .map(|event| &event["type"])
+        .filter(|kind| logged.iter().any(|event| event["type"] == **kind))
+        .collect();
+    assert_eq!(words(&told, &both), words(&logged, &both));
+    for kind in [
+        "step_started",
+        "model_answered",
+        "decided",
+        "tool_started",
+        "tool_ended",
+    ] {
+        assert!(both.contains(&&json!(kind)), "{kind}: {both:?}");
+    }
 }
 
 #[test]

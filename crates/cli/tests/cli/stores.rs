@@ -290,7 +290,7 @@ fn a_run_that_meets_a_full_disk_ends_so_and_goes_on_when_there_is_room() {
     for blocks in (100..1_000).step_by(100) {
         let sandbox = Sandbox::new();
         let command = format!(
-            "trap '' XFSZ; ulimit -f {blocks}; exec {} run support --model rehearsal --thread t --json",
+            "ulimit -f {blocks}; exec {} run support --model rehearsal --thread t --json",
             env!("CARGO_BIN_EXE_paraph")
         );
         let mut shell = std::process::Command::new("sh");
@@ -333,4 +333,137 @@ fn a_run_that_meets_a_full_disk_ends_so_and_goes_on_when_there_is_room() {
         );
     }
     assert!(seen.contains("running"), "{seen:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn others_who_may_read_the_store_are_warned_of() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let sandbox = Sandbox::new();
+    let more = ["--store", "sqlite://s.db"];
+    assert_eq!(ran(&sandbox, &more, &[]).err, "");
+    for (mode, warned) in [(0o666, true), (0o644, true), (0o640, true), (0o600, false)] {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(sandbox.path("s.db"), permissions).unwrap();
+        let list = sandbox.run(&[&["threads", "list"], &more[..]].concat());
+        let warning = format!(
+            "warning: others than its owner may read or write the store's file (mode {mode:04o}); chmod 600 s.db \
+             makes it private\n"
+        );
+        let expected = if warned { warning } else { String::new() };
+        assert_eq!((list.code, list.err), (0, expected));
+    }
+}
+
+/// A store in a folder of its own, and the program run by somebody who may only read both.
+#[cfg(unix)]
+struct Shown {
+    sandbox: Sandbox,
+}
+
+#[cfg(unix)]
+impl Shown {
+    fn all(&self, file: u32, folder: u32) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let set = |path: &std::path::Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(&self.sandbox.path("."), 0o755);
+        for entry in std::fs::read_dir(self.sandbox.path("shown")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                set(&path, file);
+            }
+        }
+        set(&self.sandbox.path("shown"), folder);
+    }
+
+    fn run(&self, args: &[&str]) -> Ended {
+        use std::os::unix::{fs::MetadataExt as _, process::CommandExt as _};
+        let args = [args, &["--store", "sqlite://shown/s.db"]].concat();
+        let mut command = self.sandbox.command(&args);
+        // Root may write to everything.
+        if std::fs::metadata(self.sandbox.path(".")).unwrap().uid() == 0 {
+            command.uid(65_534).gid(65_534);
+        }
+        let output = command.output().unwrap();
+        Ended {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn files(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.sandbox.path("shown")).unwrap();
+        let mut names: Vec<_> = names
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_can_only_be_read_is_read_and_left_as_it_is() {
+    let shown = Shown {
+        sandbox: Sandbox::new(),
+    };
+    let store = ["--store", "sqlite://shown/s.db"];
+    assert_eq!(ran(&shown.sandbox, &store, &[]).code, 0);
+    let before = shown.files();
+    let reads: [&[&str]; 11] = [
+        &["threads", "list"],
+        &["threads", "list", "--json"],
+        &["threads", "show", "t-1"],
+        &["threads", "history", "t-1"],
+        &["runs", "list"],
+        &["runs", "list", "--status", "success", "--json"],
+        &["runs", "show", "--thread", "t-1"],
+        &["runs", "events", "--thread", "t-1"],
+        &["threads", "prune", "t-1", "--keep", "1", "--dry-run"],
+        &["store", "check"],
+        &["store", "migrate"],
+    ];
+    let written: Vec<_> = reads
+        .iter()
+        .map(|args| shown.sandbox.run(&[args, &store[..]].concat()).out)
+        .collect();
+    for folder in [0o555, 0o777] {
+        shown.all(0o444, folder);
+        for (args, written) in reads.iter().zip(&written) {
+            let read = shown.run(args);
+            assert_eq!(
+                (read.code, &read.out),
+                (0, written),
+                "{args:?}: {}",
+                read.err
+            );
+        }
+        assert_eq!(
+            shown.run(&["store", "stats", "--json"]).json()["threads"][0]["thread"],
+            "t-1"
+        );
+        let export = shown.run(&["threads", "export", "t-1"]).json();
+        assert_eq!(export["runs"][0]["status"], "success");
+        let spec = shown.sandbox.script(&[FINAL]);
+        for args in [
+            &["threads", "delete", "t-1", "--yes"][..],
+            &["threads", "prune", "t-1", "--keep", "1"],
+            &["threads", "fork", "t-1", "--as", "u"],
+            &["run", "support", "--model", &spec, "--thread", "t-1"],
+        ] {
+            let refused = shown.run(args);
+            let said = format!("{}{}", refused.out, refused.err);
+            assert_eq!(refused.code, 6, "{args:?}: {said}");
+            assert!(
+                said.contains("the file is read-only; give this user"),
+                "{args:?}: {said}"
+            );
+        }
+        assert_eq!(shown.files(), before);
+    }
+    shown.all(0o600, 0o755);
+    assert_eq!(ran(&shown.sandbox, &store, &[]).code, 0);
 }

@@ -275,13 +275,17 @@ fn a_thread_moves_from_one_store_to_another_whole() {
         sandbox.run(&["threads", "history", "t-1", "--json"]).json()
     );
     let again = run(&["threads", "export", "t-1"]).json();
+    assert_eq!(
+        (&again["runs"], &again["thread"]["created_ms"]),
+        (&file["runs"], &file["thread"]["created_ms"])
+    );
     assert_eq!(again["scopes"], file["scopes"]);
     assert_eq!(again["events"], file["events"]);
     assert_eq!(run(&["store", "check"]).code, 0);
     let ids = |rows: Value| {
         let rows = rows.as_array().unwrap().clone();
         rows.iter()
-            .map(|row| (row["run_id"].clone(), row["status"].clone()))
+            .map(|row| (row["run_id"].clone(), row.clone()))
             .collect::<Vec<_>>()
     };
     let (mut here, mut there) = (
@@ -449,7 +453,7 @@ fn old_checkpoints_are_pruned_and_the_state_stays() {
     let show = || sandbox.run(&["threads", "show", "t-1", "--json"]).json()["values"].clone();
     let before = show();
     let dry = sandbox.run(&["threads", "prune", "t-1", "--keep", "1", "--dry-run"]);
-    assert_eq!(dry.out, "`t-1`: would delete 3 checkpoints\n");
+    assert_eq!(dry.out, "`t-1`: would delete 3 checkpoints, 0 events\n");
     assert_eq!(checkpoints(&sandbox, "t-1").len(), 4);
     let pruned = sandbox
         .run(&["threads", "prune", "t-1", "--keep", "1", "--json"])
@@ -459,6 +463,17 @@ fn old_checkpoints_are_pruned_and_the_state_stays() {
         (&json!(3), &json!(false))
     );
     assert_eq!((checkpoints(&sandbox, "t-1").len(), show()), (1, before));
+    // With the last checkpoint of a run go its events; what was foreseen is what is done.
+    asked(&sandbox, "t-1", &[FINAL]);
+    let prune = |more: &[&str]| {
+        let args = [&["threads", "prune", "t-1", "--keep", "1", "--json"], more].concat();
+        let mut pruned = sandbox.run(&args).json();
+        pruned[0]["dry_run"].take();
+        pruned[0].clone()
+    };
+    let foreseen = prune(&["--dry-run"]);
+    assert!(foreseen["events"].as_u64().unwrap() > 5, "{foreseen}");
+    assert_eq!(prune(&[]), foreseen);
     assert_eq!(sandbox.run(&["store", "check"]).code, 0);
     let young = sandbox
         .run(&["threads", "prune", "--all", "--older-than", "1d", "--json"])

@@ -77,7 +77,7 @@ pub(super) async fn copied(mut t: Stage) -> Checked {
     let says = json!({"a": "b"}).as_object().cloned().unwrap_or_default();
     t.threads.describe(t.name(), says).await.map_err(text)?;
     let (original, row) = (reads(&t).await?, t.row().await?);
-    let copy = t.on_thread(&format!("{} copy", t.name()));
+    let mut copy = t.on_thread(&format!("{} copy", t.name()));
     t.threads.copy(t.name(), copy.name()).await.map_err(text)?;
     same("the copy", &reads(&copy).await?, &original)?;
     let spaces = t.threads.namespaces(copy.name()).await.map_err(text)?;
@@ -106,6 +106,7 @@ pub(super) async fn copied(mut t: Stage) -> Checked {
         t.name(),
     )?;
     // What is done to one is not done to the other.
+    copy.had().await?;
     let head = copied.head;
     let mut more = copy.put(head, head);
     more.deltas = vec![scene::delta("list", PatchKind::Append, &json!(["more"]))];
@@ -151,7 +152,7 @@ pub(super) async fn copied_log(mut t: Stage) -> Checked {
     let trimmed = t.threads.trim(t.name(), 3).await.map_err(text)?;
     same("trimmed", trimmed, 3)?;
     let log = t.log(LogQuery::default()).await?;
-    let copy = t.on_thread(&format!("{} copy", t.name()));
+    let mut copy = t.on_thread(&format!("{} copy", t.name()));
     t.threads.copy(t.name(), copy.name()).await.map_err(text)?;
     same("the log", &copy.log(LogQuery::default()).await?, &log)?;
     same(
@@ -160,6 +161,7 @@ pub(super) async fn copied_log(mut t: Stage) -> Checked {
         true,
     )?;
     same("the log alone", &copy.log(LogQuery::default()).await?, &log)?;
+    copy.had().await?;
     let head = copy.row().await?.head;
     let mut more = copy.put(head, head);
     more.events = vec![entry(run, "more")];

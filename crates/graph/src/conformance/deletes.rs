@@ -122,6 +122,39 @@ pub(super) async fn epochs(mut t: Stage) -> Checked {
     Ok(())
 }
 
+/// A thread made anew, without a lease, under the name of one that was deleted.
+pub(super) async fn made_anew(mut t: Stage) -> Checked {
+    let other = format!("{} 2", t.name());
+    let described = t.threads.describe(&other, Map::new()).await;
+    described.map_err(text)?;
+    for copies in [false, true] {
+        let run = RunId::fresh();
+        let lease = t.begin(run).await?;
+        let epoch = t.s.epoch;
+        t.s.save(t.put(None, None)).await?;
+        t.finish(t.end(run, RunStatus::Success)).await?;
+        drop(lease);
+        t.threads.delete(t.name()).await.map_err(text)?;
+        let made = match copies {
+            true => t.threads.copy(&other, t.name()).await,
+            false => t.threads.describe(t.name(), Map::new()).await.map(drop),
+        };
+        made.map_err(text)?;
+        let late = t.s.try_put(t.put(None, None)).await;
+        fails("a put of one who had the old thread", late, is_conflict)?;
+        let late = t.threads.finish(t.name(), t.end(run, RunStatus::Error));
+        fails("an end of one who had it", late.await, is_conflict)?;
+        let next = RunId::fresh();
+        let lease = t.begin(next).await?;
+        same("whether the epoch grew", t.s.epoch > epoch, true)?;
+        t.s.save(t.put(None, None)).await?;
+        t.finish(t.end(next, RunStatus::Success)).await?;
+        drop(lease);
+        t.threads.delete(t.name()).await.map_err(text)?;
+    }
+    Ok(())
+}
+
 pub(super) async fn fenced_scopes(mut t: Stage) -> Checked {
     let (run, sub) = (RunId::fresh(), t.within("sub"));
     let lease = t.begin(run).await?;

@@ -33,8 +33,15 @@ fn mixed(i: usize, put: &mut Put) {
 }
 
 impl Stage {
+    /// Prunes, when it was asked what that would do.
     async fn prune(&self, keep: Keep) -> Result<Pruned, String> {
-        self.threads.prune(self.name(), keep).await.map_err(text)
+        let before = self.reads().await?;
+        let foreseen = self.threads.prunable(self.name(), keep).await;
+        let foreseen = foreseen.map_err(text)?;
+        same("what is there after asking", self.reads().await?, before)?;
+        let pruned = self.threads.prune(self.name(), keep).await.map_err(text)?;
+        same("what was foreseen", foreseen, pruned)?;
+        Ok(pruned)
     }
 
     /// Goes on from the head, which must read as it should then.

@@ -209,10 +209,11 @@ async fn three(t: &Stage) -> Result<Vec<String>, String> {
     .into_iter()
     .enumerate()
     {
-        let other = t.on_thread(&format!("{} {i}", t.name()));
+        let mut other = t.on_thread(&format!("{} {i}", t.name()));
         let says = json!({"kind": t.name(), "n": i, "odd": i % 2 == 1, "deep": {"n": [i]}});
         let made = other.threads.describe(other.name(), map(says)).await;
         made.map_err(text)?;
+        other.had().await?;
         let mut put = other.put(None, None);
         put.standing = Some(stands(status, &[]));
         other.s.save(put).await?;

@@ -98,6 +98,62 @@ pub(super) async fn ended(mut t: Stage) -> Checked {
     Ok(())
 }
 
+pub(super) async fn over(mut t: Stage) -> Checked {
+    let run = RunId::fresh();
+    let lease = t.begin(run).await?;
+    t.finish(t.end(run, RunStatus::Success)).await?;
+    drop(lease);
+    let before = t.run(run).await?;
+    let start = Some(RunStart::default());
+    let late = t.threads.lease(t.name(), Claim { run, start }).await;
+    let is_over = |e: &Error| matches!(e, Error::RunOver(over) if *over == run);
+    fails("taking it up again", late, is_over)?;
+    same("its row", t.run(run).await?, before)?;
+    same("the holder", t.row().await?.holder, None)
+}
+
+pub(super) async fn adopted(mut t: Stage) -> Checked {
+    let there = RunId::fresh();
+    let lease = t.begin(there).await?;
+    t.finish(t.end(there, RunStatus::Paused)).await?;
+    drop(lease);
+    let old = t.run(there).await?;
+    let row = |id: RunId, created_ms: u64| RunRow {
+        thread: "elsewhere".to_owned(),
+        status: RunStatus::Stopped,
+        arguments: json!({"n": created_ms}),
+        strategy: Some("reject".to_owned()),
+        created_ms,
+        updated_ms: created_ms + 5,
+        attempts: 7,
+        error: Some("no".to_owned()),
+        ..RunRow::pending(id, "", &RunStart::default(), 0)
+    };
+    let (first, second) = (RunId::fresh(), RunId::fresh());
+    let rows = vec![row(first, 10), row(there, 11), row(second, 12)];
+    let written = t.threads.adopt(t.name(), 9, rows).await.map_err(text)?;
+    same("what was written", written, vec![first, second])?;
+    same("the thread's beginning", t.row().await?.created_ms, 9)?;
+    for (id, created_ms) in [(first, 10), (second, 12)] {
+        let expected = RunRow {
+            thread: t.name().to_owned(),
+            ..row(id, created_ms)
+        };
+        same("a row", t.run(id).await?, expected)?;
+    }
+    same("what was there", t.run(there).await?, old)?;
+    // It goes on like any other.
+    let lease = t.begin(first).await?;
+    same("how often it was begun", t.run(first).await?.attempts, 8)?;
+    let busy = t.threads.adopt(t.name(), 1, Vec::new()).await;
+    fails("while a run drives the thread", busy, is_conflict)?;
+    drop(lease);
+    let new = t.on_thread(&format!("{} 2", t.name()));
+    let made = new.threads.adopt(new.name(), 3, Vec::new()).await;
+    same("what was written", made.map_err(text)?, vec![])?;
+    same("a thread that was made", new.row().await?.created_ms, 3)
+}
+
 pub(super) async fn unwritten(t: Stage) -> Checked {
     let run = RunId::fresh();
     let lease = t.s.lease_when_free(t.name(), run).await?;

@@ -85,6 +85,18 @@ impl Stage {
         Ok(lease)
     }
 
+    /// Has had the thread, so that what is written from here on is no older than it is.
+    pub(super) async fn had(&mut self) -> Result<(), String> {
+        let run = RunId::fresh();
+        let lease = self.s.lease_when_free(self.name(), run).await?;
+        self.s.epoch = lease.epoch;
+        let end = RunEnd {
+            standing: None,
+            ..self.end(run, RunStatus::Success)
+        };
+        self.finish(end).await
+    }
+
     pub(super) fn end(&self, run: RunId, status: RunStatus) -> RunEnd {
         RunEnd {
             run,

@@ -4,7 +4,7 @@ use super::Live;
 use crate::{
     Error, Interrupt, State,
     attempt::Tried,
-    checkpoint::{Loaded, Note, NoteKind},
+    checkpoint::{Loaded, Note, NoteKind, Source},
     graph::Shape,
     ids::TaskId,
     run::{Failed, Run, Saved, Status},
@@ -30,6 +30,10 @@ impl<S: State> Live<S> {
             serde_json::from_slice(&loaded.machine).map_err(|e| corrupt(e.to_string()))?;
         let changes = std::mem::take(&mut saved.changes);
         let own = std::mem::take(&mut saved.own);
+        if let Some(origin) = saved.origin.take() {
+            // All checkpoints of a thread have the same.
+            let _ = session.origin.set(origin);
+        }
         let mut live = match base {
             Some(base) => Live::over(base),
             None => Live::new(Arc::default()),
@@ -46,6 +50,8 @@ impl<S: State> Live<S> {
         }
         session.journal.at(loaded.id);
         live.recall(shape, session, &loaded.notes, &corrupt)?;
+        let is_next = loaded.metadata.source == Source::Loop && loaded.notes.is_empty();
+        live.untouched_since = loaded.parent.filter(|_| is_next);
         Ok(live)
     }
 

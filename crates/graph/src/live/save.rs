@@ -121,6 +121,7 @@ impl<S: State> Live<S> {
         }
         let mut saved = self.run.save(&shape.topology);
         self.save_own(&mut saved)?;
+        saved.origin = session.origin.get().cloned();
         let (parent, expect) = session.journal.parent();
         Ok(Put {
             id,

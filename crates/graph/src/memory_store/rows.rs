@@ -10,6 +10,7 @@ use crate::{
     key::note_key_fits,
     log::LogEntry,
     name::Name,
+    origin::with_origin,
     run::Interrupt,
     session::lock,
     threads::{
@@ -19,7 +20,11 @@ use crate::{
 };
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, hash_map::Entry},
+    sync::Arc,
+};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -75,14 +80,7 @@ pub(super) fn lease(shared: &Arc<Shared>, thread: &str, claim: Claim) -> Result<
     if let Some(row) = inner.runs.get(&claim.run)
         && claim.start.is_some()
     {
-        if row.thread != thread {
-            return Err(conflict(&row.thread, Some(claim.run)));
-        }
-        if let (Some(cancel), 0) = (row.cancel, row.attempts)
-            && row.status.rests()
-        {
-            return Err(Error::Cancelled(cancel.reason));
-        }
+        row.may_begin(thread)?;
     }
     inner.epoch += 1;
     let epoch = inner.epoch;
@@ -97,7 +95,7 @@ pub(super) fn lease(shared: &Arc<Shared>, thread: &str, claim: Claim) -> Result<
     });
     if let Some(start) = claim.start {
         kept.graph = Some(start.graph.clone());
-        inner.begin(claim.run, &thread, start, now);
+        inner.begin(claim.run, &thread, &start, now);
     }
     Ok(Lease {
         epoch,
@@ -131,8 +129,14 @@ impl Kept {
     }
 
     /// The same under another name: another row, and nobody's.
-    pub(super) fn copied(&self, name: &str, now_ms: u64, written: u64) -> Result<Self, Error> {
+    pub(super) fn copied(
+        &self,
+        name: &str,
+        now_ms: u64,
+        (written, epoch): (u64, u64),
+    ) -> Result<Self, Error> {
         let mut copy = Kept {
+            epoch,
             graph: self.graph.clone(),
             metadata: self.metadata.clone(),
             written,
@@ -140,6 +144,13 @@ impl Kept {
             log: self.log.clone(),
             ..Kept::new(now_ms)
         };
+        let lines = copy.scopes.values_mut();
+        for kept in lines.flat_map(|line| line.checkpoints.values_mut()) {
+            // Whatever the old one is a move of, this is another thread.
+            if let Ok(machine) = with_origin(&kept.machine, None) {
+                kept.machine = machine;
+            }
+        }
         copy.stand_at_head(name)?;
         copy.values.clone_from(&self.values);
         Ok(copy)
@@ -220,6 +231,17 @@ impl Inner {
         kept
     }
 
+    /// The same for whoever has no lease.
+    fn made(&mut self, name: &str) -> &mut Kept {
+        let (epoch, is_new) = (self.epoch, !self.threads.contains_key(name));
+        let kept = self.touch(&name.into(), SystemClock.now_ms());
+        if is_new {
+            // Whoever wrote to a thread of this name before it was deleted has an older one.
+            kept.epoch = epoch;
+        }
+        kept
+    }
+
     /// Whether a write under this lease may be.
     fn fenced(&self, thread: &str, epoch: u64) -> Result<(), Error> {
         match self.threads.get(thread) {
@@ -288,23 +310,10 @@ impl Inner {
         Ok(kept.log.append(notes.events, None))
     }
 
-    fn begin(&mut self, run: RunId, thread: &str, start: RunStart, now_ms: u64) {
-        let row = self
-            .runs
-            .entry(run)
-            .or_insert_with(|| fresh(run, thread, &start, now_ms));
-        if row.status.rests() {
-            // It is taken up again: what was wished before is done with.
-            row.cancel = None;
-        }
-        row.status = RunStatus::Running;
-        row.attempts = row.attempts.saturating_add(1);
-        row.updated_ms = now_ms;
-        row.error = None;
-        row.graph = start.graph;
-        if !start.arguments.is_null() {
-            row.arguments = start.arguments;
-        }
+    fn begin(&mut self, run: RunId, thread: &str, start: &RunStart, now_ms: u64) {
+        let row = self.runs.entry(run);
+        row.or_insert_with(|| RunRow::pending(run, thread, start, now_ms))
+            .begin(start, now_ms);
     }
 
     /// Says whether the log has grown.
@@ -321,14 +330,7 @@ impl Inner {
         }
         let grew = kept.log.append(end.events, None);
         if let Some(row) = self.runs.get_mut(&end.run) {
-            row.status = end.status;
-            row.error = end.error;
-            row.updated_ms = now;
-            if end.status.rests()
-                && let Some(cancel) = &mut row.cancel
-            {
-                cancel.done_ms.get_or_insert(now);
-            }
+            row.end(end.status, end.error, now);
         }
         Ok(grew)
     }
@@ -382,23 +384,6 @@ fn check_same(entries: &[LogEntry], saved: impl Fn(&String) -> bool) -> Result<(
     }
 }
 
-fn fresh(id: RunId, thread: &str, start: &RunStart, now_ms: u64) -> RunRow {
-    RunRow {
-        id,
-        thread: thread.to_owned(),
-        graph: start.graph.clone(),
-        status: RunStatus::Pending,
-        live: false,
-        arguments: start.arguments.clone(),
-        strategy: None,
-        created_ms: now_ms,
-        updated_ms: now_ms,
-        attempts: 0,
-        error: None,
-        cancel: None,
-    }
-}
-
 impl MemoryStore {
     pub(super) fn rows_of_threads(&self, query: &ThreadQuery) -> Vec<ThreadRow> {
         let inner = lock(&self.shared.inner);
@@ -417,7 +402,7 @@ impl MemoryStore {
 
     pub(super) fn describe_thread(&self, name: &str, metadata: Map<String, Value>) -> ThreadRow {
         let mut inner = lock(&self.shared.inner);
-        let kept = inner.touch(&name.into(), SystemClock.now_ms());
+        let kept = inner.made(name);
         for (key, value) in metadata {
             match value {
                 Value::Null => kept.metadata.remove(&key),
@@ -432,10 +417,34 @@ impl MemoryStore {
         if let Some(there) = inner.runs.get(&run.id) {
             return Err(conflict(&there.thread, Some(run.id)));
         }
-        let mut row = fresh(run.id, &run.thread, &run.start, SystemClock.now_ms());
+        let mut row = RunRow::pending(run.id, &run.thread, &run.start, SystemClock.now_ms());
         row.strategy = run.strategy;
         inner.runs.insert(run.id, row.clone());
         Ok(row)
+    }
+
+    pub(super) fn adopt_runs(
+        &self,
+        name: &str,
+        created_ms: u64,
+        runs: Vec<RunRow>,
+    ) -> Result<Vec<RunId>, Error> {
+        let mut inner = lock(&self.shared.inner);
+        if let Some(holder) = inner.holder(name) {
+            return Err(conflict(name, Some(holder)));
+        }
+        inner.made(name).created_ms = created_ms;
+        let mut written = Vec::new();
+        for run in runs {
+            if let Entry::Vacant(vacant) = inner.runs.entry(run.id) {
+                written.push(run.id);
+                vacant.insert(RunRow {
+                    thread: name.to_owned(),
+                    ..run
+                });
+            }
+        }
+        Ok(written)
     }
 
     pub(super) fn rows_of_runs(&self, query: &RunQuery) -> Vec<RunRow> {

@@ -62,6 +62,19 @@ impl Threads for MemoryStore {
         ready(lock(&self.shared.inner).prune(name, keep))
     }
 
+    fn prunable<'a>(&'a self, name: &'a str, keep: Keep) -> BoxFuture<'a, Result<Pruned, Error>> {
+        ready(lock(&self.shared.inner).prunable(name, keep))
+    }
+
+    fn adopt<'a>(
+        &'a self,
+        name: &'a str,
+        created_ms: u64,
+        runs: Vec<RunRow>,
+    ) -> BoxFuture<'a, Result<Vec<RunId>, Error>> {
+        ready(self.adopt_runs(name, created_ms, runs))
+    }
+
     fn delete_runs<'a>(&'a self, runs: &'a [RunId]) -> BoxFuture<'a, Result<Pruned, Error>> {
         ready(lock(&self.shared.inner).delete_runs(runs))
     }
@@ -113,9 +126,9 @@ impl Inner {
         if self.threads.contains_key(to) {
             return Err(conflict(to, self.holder(to)));
         }
-        let written = self.writes + 1;
+        let (written, epoch) = (self.writes + 1, self.epoch);
         let kept = self.at_rest(from)?;
-        let copy = kept.copied(to, SystemClock.now_ms(), written)?;
+        let copy = kept.copied(to, SystemClock.now_ms(), (written, epoch))?;
         self.writes = written;
         self.threads.insert(to.into(), copy);
         Ok(())
@@ -126,10 +139,13 @@ impl Inner {
             return Err(conflict(name, Some(holder)));
         }
         self.runs.retain(|_, row| row.thread != name);
+        // A thread of this name that is made anew is newer than all who wrote to this one.
+        self.epoch += 1;
         Ok(self.threads.remove(name).is_some())
     }
 
-    fn prune(&mut self, name: &str, keep: Keep) -> Result<Pruned, Error> {
+    /// The thread to be pruned; nothing if something on it is to go on.
+    fn prunes(&mut self, name: &str, keep: Keep) -> Result<Option<&mut Kept>, Error> {
         let waits = |row: &RunRow| row.thread == name && row.status == RunStatus::Pending;
         let waits = self.runs.values().any(waits);
         let kept = self.at_rest(name)?;
@@ -143,38 +159,24 @@ impl Inner {
                 return Err(unknown(&scope, at));
             }
         } else if waits || kept.is_pending() {
-            return Ok(Pruned {
-                pending: true,
-                ..Pruned::default()
-            });
+            return Ok(None);
         }
-        let head = kept.scopes.get("").and_then(|line| line.head);
-        let mut stays = HashSet::new();
-        for line in kept.scopes.values() {
-            let from = match keep {
-                Keep::Last(n) => line.checkpoints.keys().nth_back(n.max(1) - 1).copied(),
-                Keep::Since(_) | Keep::UpTo(_) => None,
-            };
-            let all = line.checkpoints.values();
-            let wanted = all.filter(|kept| match keep {
-                Keep::Last(_) => from.is_none_or(|from| kept.entry.id >= from),
-                Keep::Since(ms) => {
-                    kept.entry.metadata.created_ms >= ms || line.head == Some(kept.entry.id)
-                }
-                Keep::UpTo(at) => kept.entry.id <= at,
-            });
-            stays.extend(wanted.map(|kept| kept.entry.id));
+        Ok(Some(kept))
+    }
+
+    fn prune(&mut self, name: &str, keep: Keep) -> Result<Pruned, Error> {
+        match self.prunes(name, keep)? {
+            Some(kept) => kept.prune(name, keep),
+            None => Ok(Pruned::PENDING),
         }
-        kept.follow(&mut stays);
-        let mut gone = Vec::new();
-        for line in kept.scopes.values_mut() {
-            gone.append(&mut line.retain(|kept| stays.contains(&kept.entry.id)));
+    }
+
+    fn prunable(&mut self, name: &str, keep: Keep) -> Result<Pruned, Error> {
+        match self.prunes(name, keep)? {
+            // Of a copy it takes as much.
+            Some(kept) => kept.copied(name, 0, (0, 0))?.prune(name, keep),
+            None => Ok(Pruned::PENDING),
         }
-        let pruned = kept.forget(&gone);
-        if kept.scopes.get("").and_then(|line| line.head) != head {
-            kept.stand_at_head(name)?;
-        }
-        Ok(pruned)
     }
 
     fn delete_runs(&mut self, runs: &[RunId]) -> Result<Pruned, Error> {
@@ -219,6 +221,36 @@ impl Inner {
 }
 
 impl Kept {
+    fn prune(&mut self, name: &str, keep: Keep) -> Result<Pruned, Error> {
+        let head = self.scopes.get("").and_then(|line| line.head);
+        let mut stays = HashSet::new();
+        for line in self.scopes.values() {
+            let from = match keep {
+                Keep::Last(n) => line.checkpoints.keys().nth_back(n.max(1) - 1).copied(),
+                Keep::Since(_) | Keep::UpTo(_) => None,
+            };
+            let all = line.checkpoints.values();
+            let wanted = all.filter(|kept| match keep {
+                Keep::Last(_) => from.is_none_or(|from| kept.entry.id >= from),
+                Keep::Since(ms) => {
+                    kept.entry.metadata.created_ms >= ms || line.head == Some(kept.entry.id)
+                }
+                Keep::UpTo(at) => kept.entry.id <= at,
+            });
+            stays.extend(wanted.map(|kept| kept.entry.id));
+        }
+        self.follow(&mut stays);
+        let mut gone = Vec::new();
+        for line in self.scopes.values_mut() {
+            gone.append(&mut line.retain(|kept| stays.contains(&kept.entry.id)));
+        }
+        let pruned = self.forget(&gone);
+        if self.scopes.get("").and_then(|line| line.head) != head {
+            self.stand_at_head(name)?;
+        }
+        Ok(pruned)
+    }
+
     /// Adds the checkpoints of subgraphs that are named by the machines of those that stay: there a
     /// persistent subgraph stands.
     fn follow(&self, stays: &mut HashSet<CheckpointId>) {

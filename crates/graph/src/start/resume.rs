@@ -30,13 +30,14 @@ impl<S: State> Start<S> {
         let asked = older.as_ref().map(|l| questions(&l.notes)).transpose()?;
         let mut live = restore_at(shape, session, None, (head, older))?;
         if live.run.is_over() {
-            if branching || !given.is_empty() || self.update.is_some() {
+            if branching {
                 return Err(nothing());
             }
-            if last == session.run.id {
+            if given.is_empty() && self.update.is_none() && last == session.run.id {
                 // It was over when its process ended, but for saying so.
                 return Ok(live);
             }
+            // Whatever is asked of it now, its row is to say that it is over.
             self.left_behind = Some(live.left_behind(shape, last));
             return Err(nothing());
         }
@@ -73,6 +74,7 @@ impl<S: State> Start<S> {
             }
             return session.journal.note(answers, Vec::new(), true).await;
         };
+        live.untouched_since = None;
         live.apply(shape, update)?;
         notes.extend(answers);
         live.run.superstep += 1;

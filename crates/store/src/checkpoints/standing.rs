@@ -70,13 +70,22 @@ pub(crate) fn due_read(
     Ok((next, asked))
 }
 
-/// The row of a thread that is not there yet; if it is by now, it stays as it is.
-pub(crate) fn new_thread(codec: &Codec, thread: &str, now_ms: u64) -> Statement<'static> {
+/// The row of a thread that is not there yet; if it is by now, it stays as it is. Without an `epoch` it
+/// has that of the newest lease of all: whoever wrote to a thread of this name before it was deleted has
+/// an older one.
+pub(crate) fn new_thread(
+    codec: &Codec,
+    thread: &str,
+    now_ms: u64,
+    epoch: Option<u64>,
+) -> Statement<'static> {
     let [next, interrupts, packed, sum] = due(codec, thread, &[], &[]);
     Statement::new(
         "INSERT INTO thread (name, uuid, status, created_ms, updated_ms, epoch, expires_ms, seq, \
          counter, next, interrupts, interrupts_packed, sum) \
-         VALUES ($1, $2, $3, $4, $4, 0, 0, 0, 0, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING",
+         VALUES ($1, $2, $3, $4, $4, \
+         COALESCE(CAST($9 AS BIGINT), (SELECT epoch FROM store WHERE one = 1), 0), \
+         0, 0, 0, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING",
         [
             thread.to_owned().into(),
             Uuid::now_v7().to_string().into(),
@@ -86,6 +95,7 @@ pub(crate) fn new_thread(codec: &Codec, thread: &str, now_ms: u64) -> Statement<
             interrupts,
             packed,
             sum,
+            epoch.into(),
         ],
     )
 }

@@ -196,7 +196,13 @@ async fn make(
                 numbers.into(),
             ],
         ),
-        new_thread(codec, &scope.thread, put.metadata.created_ms),
+        // Only whoever has no lease comes here without a thread, and is held up by none.
+        new_thread(
+            codec,
+            &scope.thread,
+            put.metadata.created_ms,
+            Some(put.epoch),
+        ),
         Statement::new(
             "SELECT s.head FROM thread t JOIN scope s ON s.thread = t.id \
              WHERE t.name = $1 AND s.namespace = $2",

@@ -8,6 +8,7 @@ use crate::{
 use futures::future::BoxFuture;
 use rusqlite::{
     Connection, ErrorCode, OpenFlags,
+    backup::{Backup, StepResult},
     config::DbConfig,
     types::{ToSqlOutput, ValueRef},
 };
@@ -24,11 +25,27 @@ const STATEMENTS: usize = 256;
 /// How much of the file a connection keeps in memory, in KiB; it takes so much only where it is read or written.
 const CACHE_KIB: i64 = 16 * 1024;
 
-/// Where the file is, and how long to wait for others who use it.
+/// What is said of a file that could be read, and is to be written to.
+pub(super) const READ_ONLY: &str =
+    "the file is read-only; give this user the right to write to it and to its folder";
+
+/// Where the file is, how it may be used, and how long to wait for others who use it.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     path: Arc<Path>,
     patience: Duration,
+    access: Access,
+}
+
+/// How a file may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// By whoever has the right to write to it.
+    Write,
+    /// Only read, beside somebody who writes, or has left something in its log.
+    Read,
+    /// Only read, and nobody writes to it: nothing beside the file is looked at or made.
+    Still,
 }
 
 impl Place {
@@ -39,7 +56,11 @@ impl Place {
             std::fs::create_dir_all(folder)
                 .map_err(|e| cannot_open(&path, format!("its folder cannot be made ({e})")))?;
         }
-        let place = Place { path, patience };
+        let place = Place {
+            path,
+            patience,
+            access: Access::Write,
+        };
         place.private(&place.path, true)?;
         Ok(place)
     }
@@ -65,15 +86,83 @@ impl Place {
         &self.path
     }
 
-    /// The first connection, which may still find an empty file.
-    pub(super) fn create(&self) -> Result<Connection, Error> {
-        let connection = self.connect().map_err(|e| self.refused(&e))?;
-        if connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(false) {
-            let why =
-                "the file is read-only; give this user the right to write to it and to its folder";
-            return Err(cannot_open(&self.path, why.to_owned()));
+    /// Says so in the log if others than its owner may read or write the file: it may be theirs on
+    /// purpose, so it is left as it is.
+    pub(super) fn warn_if_open_to_others(&self) {
+        if let Some(mode) = open_to_others(&self.path) {
+            tracing::warn!(
+                path = %self.path.display(),
+                mode = %format_args!("{mode:04o}"),
+                "others than its owner may read or write the store's file; chmod 600 makes it private"
+            );
         }
-        Ok(connection)
+    }
+
+    /// Whether nothing can be written here.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.access != Access::Write
+    }
+
+    /// The first connection, which may still find an empty file; and the place as it may be used. Where
+    /// nothing can be written, what is there can still be read.
+    pub(super) fn first(self) -> Result<(Place, Connection), Error> {
+        let opened = self.connect().and_then(|connection| {
+            self.patiently(|| looked_at(&connection))?;
+            Ok(connection)
+        });
+        match opened {
+            Ok(connection) if !connection.is_readonly(rusqlite::MAIN_DB).unwrap_or(false) => {
+                return Ok((self, connection));
+            }
+            // What the system forbids shows as one of these, by which file it was.
+            Ok(_) => {}
+            Err(e) if is_forbidden(&e) => {}
+            Err(e) => return Err(self.refused(&e)),
+        }
+        self.only_read()
+    }
+
+    /// The same for a file that cannot be written to, or beside which nothing can be.
+    fn only_read(self) -> Result<(Place, Connection), Error> {
+        let mut log = self.path.as_os_str().to_owned();
+        log.push("-wal");
+        let log = PathBuf::from(log);
+        // With a log SQLite needs a file of its own beside it, and makes that if it may. Without one it
+        // shall make none: what one who only reads makes there would be in the owner's way.
+        let access = match std::fs::metadata(&log) {
+            Ok(found) if found.len() > 0 => Access::Read,
+            _ => Access::Still,
+        };
+        let place = Place { access, ..self };
+        let opened = place.connect().and_then(|connection| {
+            place.patiently(|| looked_at(&connection))?;
+            Ok(connection)
+        });
+        match opened {
+            Ok(connection) => Ok((place, connection)),
+            Err(e) if access == Access::Read && is_forbidden(&e) => {
+                let why = format!(
+                    "it is read-only, and what was written last is in {} and not in it yet; open it once as \
+                     somebody who may write to it and to its folder, or copy both files",
+                    log.display()
+                );
+                Err(cannot_open(&place.path, why))
+            }
+            Err(e) => Err(place.refused(&e)),
+        }
+    }
+
+    /// Copies the whole file, as of one moment, over another that is there and empty. It is read at once:
+    /// page by page it would begin anew with everything that is written meanwhile.
+    pub(super) fn copy_to(&self, connection: &Connection, copy: &Path) -> rusqlite::Result<()> {
+        let mut to = Connection::open(copy)?;
+        let copying = Backup::new(connection, &mut to)?;
+        self.patiently(|| match copying.step(-1)? {
+            StepResult::Done => Ok(()),
+            StepResult::Locked => Err(busy(rusqlite::ffi::SQLITE_LOCKED)),
+            // Not all of it in one step: that somebody has the file just now.
+            _ => Err(busy(rusqlite::ffi::SQLITE_BUSY)),
+        })
     }
 
     /// Writers do not wait for readers from here on. It stays in the file, so it is for files of ours only.
@@ -84,8 +173,19 @@ impl Place {
 
     /// Another connection to a file that is in order.
     pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&*self.path, flags)?;
+        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = match self.access {
+            Access::Write => {
+                Connection::open_with_flags(&*self.path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)?
+            }
+            Access::Read => {
+                Connection::open_with_flags(&*self.path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)?
+            }
+            Access::Still => Connection::open_with_flags(
+                still(&self.path),
+                flags | OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
+            )?,
+        };
         // Waiting is done here, not by SQLite, whose waits grow in step in all processes.
         connection.busy_timeout(Duration::ZERO)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -157,10 +257,7 @@ impl Place {
             ErrorCode::DiskFull => {
                 "the disk is full; nothing of this was written, make room and go on".to_owned()
             }
-            ErrorCode::ReadOnly => {
-                "the file is read-only; give this user the right to write to it and to its folder"
-                    .to_owned()
-            }
+            ErrorCode::ReadOnly => READ_ONLY.to_owned(),
             ErrorCode::NotADatabase => {
                 "the file is no database of ours (or is encrypted by other means); give another path"
                     .to_owned()
@@ -169,6 +266,10 @@ impl Place {
                 "the file is damaged ({error}); keep it, and restore a backup (`store backup` makes them)"
             ),
             ErrorCode::CannotOpen => format!("the file cannot be opened ({error})"),
+            ErrorCode::SystemIoFailure if is_write(error) => format!(
+                "the system did not write to the file ({error}): the disk may be full, or files may not be \
+                 larger here (`ulimit -f`); nothing of this was written, make room and go on"
+            ),
             ErrorCode::SystemIoFailure => {
                 format!("the system could not read or write the file ({error})")
             }
@@ -181,6 +282,21 @@ pub(super) fn cannot_open(path: &Path, why: String) -> Error {
     Error::Open {
         place: path.display().to_string(),
         why,
+    }
+}
+
+/// The mode of a file that is open to others than its owner; nothing if it is private, or not there.
+pub(super) fn open_to_others(path: &Path) -> Option<u32> {
+    #[cfg(unix)]
+    {
+        let found = std::fs::metadata(path).ok()?;
+        let mode = std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o777;
+        (mode & 0o077 != 0).then_some(mode)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
     }
 }
 
@@ -205,6 +321,52 @@ fn is_busy(error: &rusqlite::Error) -> bool {
                 | ErrorCode::FileLockingProtocolFailed
         )
     )
+}
+
+/// Reads something of the file, which opening alone does not.
+fn looked_at(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+}
+
+/// Whether this user may not do to the file, or beside it, what was to be done.
+fn is_forbidden(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
+    )
+}
+
+/// Whether it was writing that failed.
+fn is_write(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_IOERR_FSYNC, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
+    error.sqlite_error().is_some_and(|e| {
+        [
+            SQLITE_IOERR_WRITE,
+            SQLITE_IOERR_FSYNC,
+            SQLITE_IOERR_TRUNCATE,
+        ]
+        .contains(&e.extended_code)
+    })
+}
+
+fn busy(code: i32) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None)
+}
+
+/// The address of a file to which nobody writes.
+pub(super) fn still(path: &Path) -> String {
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b':' => {
+                address.push(char::from(*byte));
+            }
+            other => address.push_str(&format!("%{other:02X}")),
+        }
+    }
+    address.push_str("?immutable=1");
+    address
 }
 
 /// A random part of a wait, so that two processes do not meet again and again.

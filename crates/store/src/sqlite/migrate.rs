@@ -2,7 +2,7 @@
 
 use super::connection::{Place, cannot_open};
 use crate::error::Error;
-use rusqlite::{Connection, TransactionBehavior, backup::Progress};
+use rusqlite::{Connection, TransactionBehavior};
 use std::path::PathBuf;
 
 /// What makes format n+1 of format n, for n from 0.
@@ -47,6 +47,22 @@ pub(super) fn by_steps(
         Ok(found)
     });
     not_newer(found.map_err(refused)?, known, place)
+}
+
+/// Whether a file that can only be read is one of the newest format.
+pub(super) fn is_up_to_date(connection: &Connection, place: &Place) -> Result<(), Error> {
+    let known = newest();
+    let found = place.patiently(|| format_of(connection));
+    let found = found.map_err(|e| place.refused(&e))?;
+    check(found, known, connection, place)?;
+    if found < known {
+        let why = format!(
+            "its format is {found}, this program reads format {known}, and it cannot be brought up to date, for \
+             it is read-only: open it once as somebody who may write to it and to its folder"
+        );
+        return Err(cannot_open(place.path(), why));
+    }
+    Ok(())
 }
 
 fn not_newer(found: i64, known: i64, place: &Place) -> Result<(), Error> {
@@ -115,13 +131,11 @@ fn back_up(connection: &Connection, place: &Place, format: i64) -> Result<(), Er
     name.push(format!(".v{format}.bak"));
     let copy = PathBuf::from(name);
     place.private(&copy, false)?;
-    connection
-        .backup(rusqlite::MAIN_DB, &copy, None::<fn(Progress)>)
-        .map_err(|e| {
-            let why = format!(
-                "before its format changes it is copied to {}, and that failed ({e})",
-                copy.display()
-            );
-            cannot_open(place.path(), why)
-        })
+    place.copy_to(connection, &copy).map_err(|e| {
+        let why = format!(
+            "before its format changes it is copied to {}, and that failed ({e})",
+            copy.display()
+        );
+        cannot_open(place.path(), why)
+    })
 }

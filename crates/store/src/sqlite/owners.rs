@@ -16,8 +16,8 @@ use uuid::Uuid;
 pub(super) struct Owners {
     folder: PathBuf,
     own: Arc<str>,
-    /// Locked until it is dropped.
-    _lock: File,
+    /// Locked until it is dropped; nothing for one who only looks on, and never has a lease.
+    lock: Option<File>,
 }
 
 impl Owners {
@@ -39,10 +39,19 @@ impl Owners {
         let owners = Owners {
             folder: folder.to_owned(),
             own: own.into(),
-            _lock: lock,
+            lock: Some(lock),
         };
         owners.sweep();
         Ok(owners)
+    }
+
+    /// Takes no place among them, and writes nothing.
+    pub(super) fn look_on(folder: &Path) -> Self {
+        Owners {
+            folder: folder.to_owned(),
+            own: Uuid::now_v7().to_string().into(),
+            lock: None,
+        }
     }
 
     pub(super) fn own(&self) -> Arc<str> {
@@ -60,7 +69,7 @@ impl Owners {
             return false;
         }
         // Shared, so that two who look at once do not take each other for the owner.
-        match File::options().write(true).open(self.folder.join(name)) {
+        match File::open(self.folder.join(name)) {
             Ok(file) => file.try_lock_shared().is_ok(),
             Err(e) => e.kind() == ErrorKind::NotFound,
         }
@@ -92,6 +101,8 @@ impl Owners {
 
 impl Drop for Owners {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.folder.join(&*self.own));
+        if self.lock.is_some() {
+            let _ = std::fs::remove_file(self.folder.join(&*self.own));
+        }
     }
 }

@@ -220,6 +220,10 @@ fn what_sqlite_says_is_said_in_sentences_that_help() {
             rusqlite::ffi::SQLITE_IOERR,
             "the system could not read or write the file",
         ),
+        (
+            rusqlite::ffi::SQLITE_IOERR_WRITE,
+            "the disk may be full, or files may not be larger here (`ulimit -f`)",
+        ),
         (rusqlite::ffi::SQLITE_CANTOPEN, "the file cannot be opened"),
     ];
     for (code, words) in table {
@@ -243,7 +247,7 @@ fn an_older_format_is_copied_and_then_brought_up_to_date() {
             .pragma_query_value(None, "user_version", |row| row.get(0))
             .unwrap()
     };
-    let mut connection = place.create().unwrap();
+    let (place, mut connection) = place.first().unwrap();
     let first = "CREATE TABLE a (x); INSERT INTO a VALUES (1);";
     migrate::by_steps(&mut connection, &place, &[first]).unwrap();
     assert_eq!(version(&connection), 1);
@@ -282,4 +286,70 @@ fn an_older_format_is_copied_and_then_brought_up_to_date() {
         ),
         "{error}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_ends_beside_a_writer_that_never_rests() {
+    let (folder, store) = store().await;
+    let scope = Scope {
+        thread: "t".into(),
+        namespace: "".into(),
+    };
+    let mut head = None;
+    for _ in 0..200 {
+        let next = put(head, 20_000);
+        head = Some(next.id);
+        Checkpoints::put(&store, &scope, next).await.unwrap();
+    }
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (store, stopped) = (Arc::new(store), stop.clone());
+    let writer = tokio::spawn({
+        let store = store.clone();
+        async move {
+            while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
+                count(&store, "n", 1).await.unwrap();
+            }
+        }
+    });
+    while counted(&store, "n").await == 0 {
+        tokio::task::yield_now().await;
+    }
+    let copy = folder.path().join("copy.db");
+    let backup = Sqlite::backup(folder.path().join("a.db"), &copy, Duration::from_secs(30));
+    let ended = tokio::time::timeout(Duration::from_secs(20), backup).await;
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    writer.await.unwrap();
+    ended.expect("the backup has no end").unwrap();
+    let there = counted(&store, "n").await;
+    drop(store);
+    let copied = Sqlite::open(&copy, Options::default()).await.unwrap();
+    assert_eq!(
+        copied.load(&scope, None).await.unwrap().unwrap().id,
+        head.unwrap()
+    );
+    let then = counted(&copied, "n").await;
+    assert!((1..=there).contains(&then), "{then} of {there}");
+    assert_eq!(
+        Sqlite::complaints(&copy).await.unwrap(),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn the_address_of_a_still_file_names_any_path() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.db", "a b?c#d%e&f.db", "ä;\u{1}=x", "file:y"] {
+        let path = folder.path().join(name);
+        let place = connection::Place::new(&path, Duration::from_secs(1)).unwrap();
+        let (_, connection) = place.first().unwrap();
+        connection.execute_batch("CREATE TABLE a (x)").unwrap();
+        drop(connection);
+        let flags =
+            rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY | rusqlite::OpenFlags::SQLITE_OPEN_URI;
+        let still = Connection::open_with_flags(connection::still(&path), flags).unwrap();
+        let tables: i64 = still
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(tables, 1, "{name}");
+    }
 }

@@ -5,11 +5,10 @@
 
 use super::{
     Sqlite,
-    connection::{Place, cannot_open},
+    connection::{self, Place, cannot_open},
     migrate,
 };
 use crate::error::Error;
-use rusqlite::{Connection, OpenFlags, backup::Progress};
 use std::{path::Path, time::Duration};
 
 /// How many complaints of SQLite are told.
@@ -28,17 +27,14 @@ impl Sqlite {
     ) -> Result<(), Error> {
         let (path, copy) = (path.as_ref().to_owned(), copy.as_ref().to_owned());
         aside(move || {
-            let place = there(&path, patience)?;
-            let from = place.connect().map_err(|e| place.refused(&e))?;
+            let (place, from) = there(&path, patience)?.first()?;
             let mut how = std::fs::OpenOptions::new();
             how.write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
             how.open(&copy)
                 .map_err(|e| cannot_open(&copy, format!("the copy cannot be made ({e})")))?;
-            let copied =
-                place.patiently(|| from.backup(rusqlite::MAIN_DB, &copy, None::<fn(Progress)>));
-            copied.map_err(|e| {
+            place.copy_to(&from, &copy).map_err(|e| {
                 // Half a copy would pass for a whole one.
                 let _ = std::fs::remove_file(&copy);
                 cannot_open(&copy, format!("the copy cannot be made ({e})"))
@@ -59,16 +55,20 @@ impl Sqlite {
             if std::fs::metadata(&path).map_or(true, |found| found.is_file() && found.len() == 0) {
                 return Ok((None, newest));
             }
-            let place = there(&path, Duration::from_secs(5))?;
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let connection = Connection::open_with_flags(&path, flags);
-            let connection = connection.map_err(|e| place.refused(&e))?;
+            let (place, connection) = there(&path, Duration::from_secs(5))?.first()?;
             let found = place.patiently(|| migrate::format_of(&connection));
             let found = found.map_err(|e| place.refused(&e))?;
             migrate::whose(&connection, &place)?;
             Ok((Some(found), newest))
         })
         .await
+    }
+
+    /// The mode of a file that others than its owner may read or write, as `chmod` takes it; nothing if it
+    /// is private, not there, or the system knows no modes. Files that are made here are private.
+    #[must_use]
+    pub fn open_to_others(path: impl AsRef<Path>) -> Option<u32> {
+        connection::open_to_others(path.as_ref())
     }
 
     /// What SQLite finds wrong with the file; nothing if it is in order.
@@ -78,8 +78,7 @@ impl Sqlite {
     pub async fn complaints(path: impl AsRef<Path>) -> Result<Vec<String>, Error> {
         let path = path.as_ref().to_owned();
         aside(move || {
-            let place = there(&path, Duration::from_secs(5))?;
-            let connection = place.connect().map_err(|e| place.refused(&e))?;
+            let (place, connection) = there(&path, Duration::from_secs(5))?.first()?;
             let found = place.patiently(|| {
                 let mut check = connection.prepare(COMPLAINTS)?;
                 let found = check.query_map([], |row| row.get::<_, String>(0))?;

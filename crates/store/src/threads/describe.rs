@@ -20,7 +20,7 @@ async fn describe(
     more: &Map<String, Value>,
     now_ms: u64,
 ) -> Result<Stored, Fault> {
-    one(tx, new_thread(codec, name, now_ms)).await?;
+    one(tx, new_thread(codec, name, now_ms, None)).await?;
     let gone = || damaged(format!("the row of thread `{name}`"), "it is not there");
     let mut found = row::hold(tx, codec, name).await?.ok_or_else(gone)?;
     let metadata = &mut found.row.metadata;

@@ -90,18 +90,24 @@ pub(crate) async fn dispossess(tx: &mut dyn Tx, thread: i64) -> Result<(), Fault
     Ok(())
 }
 
+/// Refuses a thread that a run drives.
+pub(crate) fn is_free(living: &Living, found: &super::row::Stored) -> Result<(), Error> {
+    match living.has(&found.owner) {
+        false => Ok(()),
+        true => Err(Error::Conflict {
+            thread: found.row.name.clone(),
+            holder: found.row.holder,
+        }),
+    }
+}
+
 /// A thread's lease as it is looked at before something is done to the thread as a whole.
 pub(crate) async fn free(
     tx: &mut dyn Tx,
     living: &Living,
     found: &super::row::Stored,
 ) -> Result<(), Fault> {
-    if living.has(&found.owner) {
-        return Err(Fault::Refused(Error::Conflict {
-            thread: found.row.name.clone(),
-            holder: found.row.holder,
-        }));
-    }
+    is_free(living, found)?;
     if found.row.holder.is_some() {
         dispossess(tx, found.id).await?;
     }

@@ -7,6 +7,7 @@ use crate::failure::{BROKEN, FINISHED, Failure};
 use crate::output::{note, print, print_json};
 use crate::stores::Kept;
 use crate::terminal::printable;
+use paraph_gateway::Stop;
 use paraph_graph::{CancelReason, RunRow, RunStatus};
 use serde::Serialize;
 use std::time::Duration;
@@ -33,14 +34,19 @@ pub(super) async fn cancel(kept: &Kept, args: &CancelArgs) -> Result<u8, Failure
         row = wait(kept, row, Duration::from_secs(args.wait)).await?;
     }
     let was_over = before.status.rests();
+    let result = match row.status {
+        RunStatus::Success => super::show::result(kept, &row).await.ok().flatten(),
+        _ => None,
+    };
+    let stop = result.as_ref().map(paraph_agents::RunResult::stop);
     let outcome = Outcome {
         cancelled: row.status == RunStatus::Cancelled && !was_over,
         ended: ended(&row),
-        run: RunJson::of(&row),
+        run: RunJson::of(&row, stop),
     };
     match args.json {
         true => print_json(&outcome)?,
-        false => print(&printable(&in_words(&row, was_over)))?,
+        false => print(&printable(&in_words(&row, stop, was_over)))?,
     }
     Ok(match outcome.ended || args.no_wait {
         true => FINISHED,
@@ -72,12 +78,12 @@ async fn wait(kept: &Kept, mut row: RunRow, longest: Duration) -> Result<RunRow,
 }
 
 /// When it took hold, and what really happened.
-fn in_words(row: &RunRow, was_over: bool) -> String {
+fn in_words(row: &RunRow, stop: Option<&Stop>, was_over: bool) -> String {
     let id = row.id;
     if was_over {
         return format!(
             "run {id} was over already ({}); nothing was cancelled",
-            standing(row)
+            standing(row, stop)
         );
     }
     let wish = row.cancel;
@@ -103,7 +109,7 @@ fn in_words(row: &RunRow, was_over: bool) -> String {
         // It was quicker than the wish.
         _ => format!(
             "run {id} was not cancelled: it had come to its end ({}){took_hold}",
-            standing(row)
+            standing(row, stop)
         ),
     }
 }

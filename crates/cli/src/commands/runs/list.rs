@@ -1,6 +1,6 @@
 //! `paraph runs list`.
 
-use super::{RunJson, standing};
+use super::{RunJson, standing, status as status_of};
 use crate::args::RunsListArgs;
 use crate::cells::{short_time, status, word};
 use crate::failure::{FINISHED, Failure};
@@ -10,7 +10,9 @@ use crate::suggest::hint;
 use crate::terminal::printable_line;
 use paraph_gateway::Stop;
 use paraph_graph::{RunQuery, RunRow, RunStatus};
-use serde::Serialize;
+
+/// How many runs are looked at together where how they ended decides.
+const PAGE: usize = 200;
 
 /// The longest name that is shown in a column, in characters.
 const NAME: usize = 60;
@@ -25,33 +27,28 @@ const STATUSES: [RunStatus; 7] = [
     RunStatus::Cancelled,
 ];
 
-/// A run in a list.
-#[derive(Serialize)]
-struct Listed<'a> {
-    #[serde(flatten)]
-    run: RunJson<'a>,
-    /// With what it ended, if it is over and its end is still there.
-    stop_reason: Option<String>,
-}
-
 pub(super) async fn list(kept: &Kept, args: &RunsListArgs) -> Result<u8, Failure> {
     if let Some(thread) = &args.thread {
         crate::commands::threads::row(kept, thread).await?;
     }
+    let status = args.status.as_deref().map(wanted).transpose()?;
     let query = RunQuery {
         thread: args.thread.clone(),
-        status: args.status.as_deref().map(wanted).transpose()?,
+        status,
         limit: Some(args.limit),
         offset: args.offset,
         ..RunQuery::default()
     };
-    let rows = kept.threads.runs(&query).await?;
-    let stops = stops(kept, &rows).await;
+    let rows = match status {
+        Some(status @ (RunStatus::Success | RunStatus::Stopped)) => {
+            ended(kept, query.clone(), status).await?
+        }
+        _ => with_ends(kept, kept.threads.runs(&query).await?).await,
+    };
     if args.json {
-        let listed = rows.iter().zip(&stops).map(|(row, stop)| Listed {
-            run: RunJson::of(row),
-            stop_reason: stop.as_ref().map(ToString::to_string),
-        });
+        let listed = rows
+            .iter()
+            .map(|(row, stop)| RunJson::of(row, stop.as_ref()));
         print_json(&listed.collect::<Vec<_>>())?;
         return Ok(FINISHED);
     }
@@ -65,11 +62,7 @@ pub(super) async fn list(kept: &Kept, args: &RunsListArgs) -> Result<u8, Failure
     }
     let head = ["RUN", "THREAD", "GRAPH", "STATUS", "BEGUN", "UPDATED"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
-    lines.extend(
-        rows.iter()
-            .zip(&stops)
-            .map(|(row, stop)| line(row, stop.as_ref())),
-    );
+    lines.extend(rows.iter().map(|(row, stop)| line(row, stop.as_ref())));
     print(&table(&lines))?;
     if rows.len() == args.limit {
         note(&format!(
@@ -91,19 +84,58 @@ fn wanted(text: &str) -> Result<RunStatus, Failure> {
     })
 }
 
-/// With what runs that are over ended. One that cannot be read any more has no reason here, but is listed.
-async fn stops(kept: &Kept, rows: &[RunRow]) -> Vec<Option<Stop>> {
-    let mut stops = Vec::with_capacity(rows.len());
+/// Runs that ended so: the store says of both kinds only that they are over, so more are looked at.
+async fn ended(
+    kept: &Kept,
+    wanted: RunQuery,
+    ended: RunStatus,
+) -> Result<Vec<(RunRow, Option<Stop>)>, Failure> {
+    let limit = wanted.limit.unwrap_or(usize::MAX);
+    let mut query = RunQuery {
+        // What the engine itself stopped stands among them.
+        status: (ended == RunStatus::Success).then_some(ended),
+        limit: Some(PAGE),
+        offset: 0,
+        ..wanted.clone()
+    };
+    let (mut found, mut passed) = (Vec::new(), 0);
+    loop {
+        let page = kept.threads.runs(&query).await?;
+        let is_last = page.len() < PAGE;
+        query.offset += page.len();
+        let over = |row: &RunRow| matches!(row.status, RunStatus::Success | RunStatus::Stopped);
+        let page = page.into_iter().filter(over).collect();
+        for (row, stop) in with_ends(kept, page).await {
+            if status_of(&row, stop.as_ref()) != ended {
+                continue;
+            }
+            if passed < wanted.offset {
+                passed += 1;
+            } else if found.len() < limit {
+                found.push((row, stop));
+            }
+        }
+        if is_last || found.len() >= limit {
+            return Ok(found);
+        }
+    }
+}
+
+/// Runs, and with what those that are over ended. One that cannot be read any more has no reason here, but
+/// is listed.
+async fn with_ends(kept: &Kept, rows: Vec<RunRow>) -> Vec<(RunRow, Option<Stop>)> {
+    let mut ends = Vec::with_capacity(rows.len());
     for row in rows {
-        stops.push(match row.status {
-            RunStatus::Success => match super::show::result(kept, row).await {
+        let stop = match row.status {
+            RunStatus::Success => match super::show::result(kept, &row).await {
                 Ok(result) => result.map(|result| result.stop().clone()),
                 Err(_) => None,
             },
             _ => None,
-        });
+        };
+        ends.push((row, stop));
     }
-    stops
+    ends
 }
 
 fn line(row: &RunRow, stop: Option<&Stop>) -> Vec<String> {
@@ -111,13 +143,7 @@ fn line(row: &RunRow, stop: Option<&Stop>) -> Vec<String> {
         row.id.to_string(),
         printable_line(&row.thread, NAME),
         printable_line(&row.graph, NAME),
-        match stop {
-            // It came to its end, but not to what was asked of it.
-            Some(stop) if stop.exit_code() != FINISHED => {
-                printable_line(&format!("ended: {stop}"), NAME)
-            }
-            _ => standing(row),
-        },
+        printable_line(&standing(row, stop), NAME),
         short_time(row.created_ms),
         short_time(row.updated_ms),
     ]

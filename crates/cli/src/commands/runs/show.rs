@@ -29,7 +29,7 @@ pub(super) async fn show(kept: &Kept, args: &RunShowArgs) -> Result<u8, Failure>
     let result = result(kept, &row).await?;
     if args.json {
         print_json(&Shown {
-            run: RunJson::of(&row),
+            run: RunJson::of(&row, result.as_ref().map(RunResult::stop)),
             result,
         })?;
         return Ok(FINISHED);
@@ -55,7 +55,7 @@ fn in_words(row: &RunRow, result: Option<&RunResult>) -> String {
         ("run", row.id.to_string()),
         ("thread", row.thread.clone()),
         ("graph", row.graph.clone()),
-        ("status", standing(row)),
+        ("status", standing(row, result.map(RunResult::stop))),
         ("begun", short_time(row.created_ms)),
         ("updated", short_time(row.updated_ms)),
         ("attempts", row.attempts.to_string()),

@@ -88,13 +88,6 @@ pub(super) async fn import(kept: &Kept, args: &ImportArgs) -> Result<u8, Failure
     }
     let text = document(&args.file)?;
     let imported = portable::import(kept, &text, args.to.as_deref()).await?;
-    if imported.begins_anew {
-        note(&format!(
-            "warning: something was due on the thread; under the new name `{}` it begins anew, without \
-             the answers and results it had",
-            printable(&imported.name)
-        ));
-    }
     if args.json {
         print_json(&imported)?;
         return Ok(FINISHED);

@@ -8,21 +8,35 @@ use crate::failure::{FINISHED, Failure};
 use crate::output::{note, print, print_json};
 use crate::stores::Kept;
 use crate::terminal::printable;
-use paraph_graph::{Entry, HistoryQuery, Keep, Scope, ThreadQuery};
+use paraph_graph::{Keep, RunId, RunQuery, RunStatus, ThreadQuery};
 use serde::Serialize;
 use std::time::Duration;
 
 /// How many threads are listed at once.
 const PAGE: usize = 500;
 
+/// How many runs are looked at for one that is not over.
+const RUNS: usize = 50;
+
 #[derive(Default, Serialize)]
 struct Outcome {
     thread: String,
     checkpoints: u64,
-    events: Option<u64>,
+    events: u64,
     /// Left alone: something on it is pending.
     pending: bool,
+    /// What that is.
+    waits: Option<Pending>,
     dry_run: bool,
+}
+
+/// What is pending on a thread.
+#[derive(Serialize)]
+struct Pending {
+    /// The newest run that is not over, if there is one.
+    run: Option<RunId>,
+    run_status: Option<String>,
+    because: String,
 }
 
 pub(super) async fn prune(kept: &Kept, args: &PruneArgs) -> Result<u8, Failure> {
@@ -33,17 +47,12 @@ pub(super) async fn prune(kept: &Kept, args: &PruneArgs) -> Result<u8, Failure> 
     };
     let mut outcomes = Vec::new();
     for name in names {
-        let outcome = match args.dry_run {
-            true => would(kept, &name, keep).await?,
-            false => match done(kept, &name, keep).await {
-                // One of many that is busy holds up no other.
-                Err(paraph_graph::Error::Conflict { .. }) if args.all => Outcome {
-                    thread: name,
-                    pending: true,
-                    ..Outcome::default()
-                },
-                done => done?,
-            },
+        let outcome = match done(kept, &name, (keep, args.dry_run)).await {
+            // One of many that is busy holds up no other.
+            Err(paraph_graph::Error::Conflict { holder, .. }) if args.all => {
+                busy(name, holder, args.dry_run)
+            }
+            done => done?,
         };
         if !args.json {
             print(&in_words(&outcome))?;
@@ -93,71 +102,98 @@ async fn all(kept: &Kept) -> Result<Vec<String>, Failure> {
     }
 }
 
-async fn done(kept: &Kept, name: &str, keep: Keep) -> Result<Outcome, paraph_graph::Error> {
-    let pruned = kept.threads.prune(name, keep).await?;
+/// Prunes, or only asks what that would do.
+async fn done(
+    kept: &Kept,
+    name: &str,
+    (keep, dry_run): (Keep, bool),
+) -> Result<Outcome, paraph_graph::Error> {
+    let pruned = match dry_run {
+        true => kept.threads.prunable(name, keep).await?,
+        false => kept.threads.prune(name, keep).await?,
+    };
     Ok(Outcome {
         thread: name.to_owned(),
         checkpoints: pruned.checkpoints,
-        events: Some(pruned.events),
+        events: pruned.events,
         pending: pruned.pending,
-        dry_run: false,
+        waits: match pruned.pending {
+            true => Some(pending(kept, name).await?),
+            false => None,
+        },
+        dry_run,
     })
 }
 
-/// What would be deleted. How many events that is, only the deleting finds out.
-async fn would(kept: &Kept, name: &str, keep: Keep) -> Result<Outcome, Failure> {
-    let row = row(kept, name).await?;
-    let pending = !row.next.is_empty() || !row.interrupts.is_empty() || row.holder.is_some();
-    let mut checkpoints = 0;
-    if !pending {
-        for namespace in kept.threads.namespaces(name).await? {
-            let scope = Scope {
-                thread: name.into(),
-                namespace: namespace.as_str().into(),
-            };
-            let entries = kept
-                .threads
-                .history(&scope, &HistoryQuery::default())
-                .await?;
-            checkpoints += too_old(&entries, keep);
-        }
-    }
-    Ok(Outcome {
-        thread: name.to_owned(),
-        checkpoints,
-        events: None,
-        pending,
-        dry_run: true,
-    })
-}
-
-/// How many of a scope's checkpoints, the newest first, would go.
-fn too_old(entries: &[Entry], keep: Keep) -> u64 {
-    let goes = |(place, entry): &(usize, &Entry)| match keep {
-        Keep::Last(last) => *place >= last.max(1),
-        Keep::Since(ms) => *place > 0 && entry.metadata.created_ms < ms,
-        Keep::UpTo(id) => entry.id > id,
+/// What is pending on a thread.
+async fn pending(kept: &Kept, name: &str) -> Result<Pending, paraph_graph::Error> {
+    let newest = RunQuery {
+        thread: Some(name.to_owned()),
+        limit: Some(RUNS),
+        ..RunQuery::default()
     };
-    entries.iter().enumerate().filter(goes).count() as u64
+    let runs = kept.threads.runs(&newest).await?;
+    let unfinished = runs.iter().find(|run| run.status != RunStatus::Success);
+    let row = kept.threads.thread(name).await?;
+    let because = match &row {
+        Some(row) if !row.interrupts.is_empty() => {
+            let asking = row
+                .interrupts
+                .iter()
+                .map(|asked| format!("`{}`", asked.node));
+            format!(
+                "{} waits for an answer",
+                asking.collect::<Vec<_>>().join(", ")
+            )
+        }
+        Some(row) if !row.next.is_empty() => format!("{} is due", super::names(&row.next)),
+        _ => match unfinished {
+            Some(_) => "it is not over".to_owned(),
+            None => "its last superstep is not closed".to_owned(),
+        },
+    };
+    Ok(Pending {
+        run: unfinished.map(|run| run.id),
+        run_status: unfinished.map(|run| super::super::runs::standing(run, None)),
+        because,
+    })
+}
+
+/// What one of many does that is busy just now.
+fn busy(name: String, holder: Option<RunId>, dry_run: bool) -> Outcome {
+    Outcome {
+        thread: name,
+        pending: true,
+        waits: Some(Pending {
+            run: holder,
+            run_status: Some(crate::cells::word(RunStatus::Running)),
+            because: "a run drives it".to_owned(),
+        }),
+        dry_run,
+        ..Outcome::default()
+    }
 }
 
 fn in_words(outcome: &Outcome) -> String {
     let name = printable(&outcome.thread);
-    if outcome.pending {
-        return format!("`{name}`: left alone, since something on it is pending");
+    if let Some(pending) = &outcome.waits {
+        let because = printable(&pending.because);
+        return match (pending.run, &pending.run_status) {
+            (Some(run), Some(status)) => format!(
+                "`{name}`: left alone, since something on it is pending: {because}, and run {run} is {status}"
+            ),
+            _ => format!("`{name}`: left alone, since something on it is pending: {because}"),
+        };
     }
     let would = if outcome.dry_run {
         "would delete"
     } else {
         "deleted"
     };
-    let events = match outcome.events {
-        Some(events) => format!(", {}", count(events, "event")),
-        None => String::new(),
-    };
     format!(
-        "`{name}`: {would} {}{events}",
-        count(outcome.checkpoints, "checkpoint")
+        "`{name}`: {would} {}, {}",
+        count(outcome.checkpoints, "checkpoint"),
+        count(outcome.events, "event")
     )
 }
 
