@@ -402,9 +402,8 @@ impl<A: Application> Follow<A> {
                 (Some(outcome.state().clone()), stop.into())
             }
             // What the thread holds is another run's.
-            Err(
-                error @ (paraph_graph::Error::Conflict { .. } | paraph_graph::Error::RunOver(_)),
-            ) => (None, stop_of(error).into()),
+            Err(error @ paraph_graph::Error::Conflict { .. }) => (None, stop_of(error).into()),
+            Err(error @ paraph_graph::Error::RunOver(_)) => self.over(error).await,
             Err(error) => (self.saved().await, stop_of(error).into()),
         };
         let taken_over = matches!(ending.stop, Stop::Conflict(_));
@@ -418,6 +417,21 @@ impl<A: Application> Follow<A> {
             exit_code: ending.stop.exit_code(),
             result: A::result(state.as_ref(), ending),
         }];
+    }
+
+    /// What came out of a run that was over before it was taken up again, if the thread still has it.
+    async fn over(&mut self, error: paraph_graph::Error) -> (Option<A::State>, Ending) {
+        let snapshot = match self.context.again {
+            true => self.thread.snapshot(None).await.ok().flatten(),
+            // It was to do something else.
+            false => None,
+        };
+        let its_own = snapshot.filter(|now| now.finished && now.metadata.run == self.run);
+        let state = its_own.map(|now| A::State::clone(&now.state));
+        match state.as_ref().and_then(A::ending) {
+            Some(ending) => (state, ending),
+            None => (None, stop_of(error).into()),
+        }
     }
 
     /// What the thread holds after a run that failed: everything that was finished.

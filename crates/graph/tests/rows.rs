@@ -478,26 +478,24 @@ async fn moved(from: &Store, name: &str, to: &Store, new: &str) {
     }
 }
 
+/// Does something once, and asks.
+async fn once(runs: &Arc<AtomicU32>, _: &Case, ctx: &Ctx) -> Result<Update<Case>> {
+    let memo: String = ctx
+        .step("memo", async {
+            runs.fetch_add(1, Ordering::SeqCst);
+            Ok(ctx.key("effect"))
+        })
+        .await?;
+    let answer: String = ctx.interrupt("sure", "really?")?;
+    let is_same = memo == ctx.key("effect");
+    Ok(log(format!("{answer} {is_same}")))
+}
+
 #[tokio::test]
 async fn a_thread_that_was_moved_goes_on_with_what_its_tasks_left_and_a_copy_begins_anew() {
     let runs = Arc::new(AtomicU32::new(0));
-    let counted = runs.clone();
     let graph = Graph::<Case>::new("g")
-        .node("ask", async move |_: &Case, ctx: &Ctx| {
-            let memo: String = ctx
-                .step("memo", async {
-                    counted.fetch_add(1, Ordering::SeqCst);
-                    Ok(ctx.key("effect"))
-                })
-                .await?;
-            let answer: String = ctx.interrupt("sure", "really?")?;
-            let key = if memo == ctx.key("effect") {
-                "same"
-            } else {
-                "other"
-            };
-            Ok(Case::update().log([format!("{answer} {key}")]))
-        })
+        .node("ask", with(runs.clone(), once))
         .node("then", async |_: &Case, ctx: &Ctx| {
             let answer: String = ctx.interrupt("again", "and now?")?;
             Ok(Case::update().log([answer]))
@@ -521,12 +519,12 @@ async fn a_thread_that_was_moved_goes_on_with_what_its_tasks_left_and_a_copy_beg
     let paused = moved.answer(&question, "yes").await.unwrap();
     assert_eq!(
         (runs.load(Ordering::SeqCst), &*paused.state().log),
-        (1, &["yes same".to_owned()][..])
+        (1, &["yes true".to_owned()][..])
     );
     // What is saved from here on is of the same thread still.
     let second = paused.interrupts()[0].id.clone();
     let done = moved.answer(&second, "now").await.unwrap().done().unwrap();
-    assert_eq!(done.log, ["yes same", "now"]);
+    assert_eq!(done.log, ["yes true", "now"]);
     // The copy asks its own question, and its work is its own.
     let copy = graph.thread(&(new.clone() as Store), "copy");
     let fresh = copy.resume().await.unwrap();

@@ -106,6 +106,10 @@ impl Place {
     /// The first connection, which may still find an empty file; and the place as it may be used. Where
     /// nothing can be written, what is there can still be read.
     pub(super) fn first(self) -> Result<(Place, Connection), Error> {
+        if self.is_protected() {
+            // Not even tried: SQLite would make files beside it for reading.
+            return self.only_read();
+        }
         let opened = self.connect().and_then(|connection| {
             self.patiently(|| looked_at(&connection))?;
             Ok(connection)
@@ -120,6 +124,15 @@ impl Place {
             Err(e) => return Err(self.refused(&e)),
         }
         self.only_read()
+    }
+
+    /// Whether this user may not write to the file itself.
+    fn is_protected(&self) -> bool {
+        let opened = std::fs::OpenOptions::new().write(true).open(&self.path);
+        opened.is_err_and(|e| {
+            use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+            matches!(e.kind(), PermissionDenied | ReadOnlyFilesystem)
+        })
     }
 
     /// The same for a file that cannot be written to, or beside which nothing can be.
