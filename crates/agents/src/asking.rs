@@ -328,6 +328,7 @@ impl<'r> Asking<'r> {
     pub(crate) fn calling(&self, step: u64) -> Calling<'r> {
         Calling {
             session: self.session.clone(),
+            held: None,
             redactor: self.run.redactor(),
             step,
         }

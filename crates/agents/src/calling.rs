@@ -7,6 +7,7 @@ use crate::asking::Unfinished;
 use crate::ending::Ending;
 use crate::event::AgentEventData;
 use crate::outcome::TraceRow;
+use crate::tool_node::Held;
 use futures::future::BoxFuture;
 use paraph_gateway::{
     Injections, Listener, Observation, ProgressReport, Redactor, Reply, Session, Stop, ToolCall,
@@ -20,6 +21,9 @@ pub(crate) const SHOWN_ARGUMENTS: usize = 120;
 /// Where calls are made, and which decision of the model they belong to.
 pub(crate) struct Calling<'r> {
     pub(crate) session: Session,
+    /// Keeps the session in its place meanwhile, where sessions come and go.
+    #[expect(dead_code, reason = "it is held, not read")]
+    pub(crate) held: Option<Held>,
     pub(crate) redactor: &'r Redactor,
     pub(crate) step: u64,
 }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 pub use command::update_command;
 pub use runtime::ToolRuntime;
+pub(crate) use sessions::Held;
 
 /// Makes the node of the tools: `.each(TOOLS, tool_node(gateway))`.
 ///
@@ -108,8 +109,10 @@ impl<S: HasMessages> Desk<S> for Front<S> {
                 .conversation()
                 .iter()
                 .filter(|message| message.is_ai());
+            let (session, held) = self.sessions.of(ctx).await?;
             Ok(Calling {
-                session: self.sessions.of(ctx).await?,
+                session,
+                held: Some(held),
                 redactor: self.sessions.gateway.redactor(),
                 step: decisions.count() as u64,
             })

@@ -436,6 +436,25 @@ async fn a_blocking_function_runs_on_another_thread_and_reports_from_there() {
     );
 }
 
+#[tokio::test]
+async fn a_tool_that_is_known_at_run_time_only_reports_too() {
+    let tool = DynTool::with_progress("look", "Looks", json!({}), async |args, progress| {
+        progress.report("half");
+        Ok::<Json, ToolError>(args)
+    });
+    let gateway = Gateway::builder(MemoryStore::shared())
+        .dynamic(tool)
+        .policy(Policy::new().allow(["look"]))
+        .build()
+        .unwrap();
+    let told = Told::default();
+    let with = Injections::new().listener(&told);
+    let call = ToolCall::native("look", r#"{"n":123456789012345678901234567890}"#);
+    let reply = session(&gateway).await.call_with("k", &call, &with).await;
+    assert_eq!(text(reply), r#"{"n":123456789012345678901234567890}"#);
+    assert_eq!(told.0.lock().unwrap()[0].json, "\"half\"");
+}
+
 /// A listener that takes its time.
 struct Slow;
 

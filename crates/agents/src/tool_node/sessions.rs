@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OnceCell;
 
-/// How many sessions are kept. Above it, the one that was used longest ago goes.
-const MAX_KEPT: usize = 1_024;
+/// How many sessions are kept. Above it, the one goes that was used longest ago and that no call uses now: a
+/// run's calls must not be counted in two sessions at once.
+const MAX_KEPT: usize = 256;
 
 pub(super) struct Sessions {
     pub(super) gateway: Gateway,
@@ -27,8 +28,11 @@ type Driven = (RunId, u64);
 
 struct Kept {
     driven: Driven,
-    session: Arc<OnceCell<Session>>,
+    session: Held,
 }
+
+/// A run's session, kept as long as somebody holds this.
+pub(crate) type Held = Arc<OnceCell<Session>>;
 
 impl Sessions {
     pub(super) fn new(gateway: Gateway) -> Sessions {
@@ -40,8 +44,8 @@ impl Sessions {
         }
     }
 
-    /// The session of the run that `ctx` belongs to.
-    pub(super) async fn of(&self, ctx: &Ctx) -> Result<Session, Stop> {
+    /// The session of the run that `ctx` belongs to, to be held while it is used.
+    pub(super) async fn of(&self, ctx: &Ctx) -> Result<(Session, Held), Stop> {
         let epoch = ctx.lease().epoch;
         let cell = self.cell((ctx.run_id(), epoch));
         let open = || {
@@ -53,10 +57,11 @@ impl Sessions {
             };
             self.gateway.session(scope, self.limits.clone())
         };
-        cell.get_or_try_init(open).await.cloned()
+        let session = cell.get_or_try_init(open).await.cloned()?;
+        Ok((session, cell))
     }
 
-    fn cell(&self, driven: Driven) -> Arc<OnceCell<Session>> {
+    fn cell(&self, driven: Driven) -> Held {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.iter().rposition(|kept| kept.driven == driven);
         let known = known.and_then(|at| kept.remove(at));
@@ -67,7 +72,11 @@ impl Sessions {
         let session = kept_now.session.clone();
         kept.push_back(kept_now);
         while kept.len() > MAX_KEPT {
-            kept.pop_front();
+            let idle = |kept: &Kept| Arc::strong_count(&kept.session) == 1;
+            match kept.iter().position(idle) {
+                Some(oldest) => kept.remove(oldest),
+                None => break,
+            };
         }
         session
     }
@@ -79,23 +88,25 @@ mod tests {
     use paraph_gateway::MemoryStore;
 
     #[test]
-    fn a_run_has_one_session_per_driver_and_the_one_used_longest_ago_goes_first() {
+    fn a_run_has_one_session_per_driver_and_the_idle_one_used_longest_ago_goes_first() {
         let gateway = Gateway::builder(MemoryStore::shared()).build().unwrap();
         let sessions = Sessions::new(gateway);
         let run = RunId::fresh();
+        let known = |epoch| {
+            let kept = sessions.kept.lock().unwrap();
+            kept.iter().any(|kept| kept.driven == (run, epoch))
+        };
         let first = sessions.cell((run, 1));
         assert!(Arc::ptr_eq(&first, &sessions.cell((run, 1))));
         assert!(!Arc::ptr_eq(&first, &sessions.cell((run, 2))));
-        for _ in 2..MAX_KEPT {
+        for _ in 0..2 * MAX_KEPT {
             sessions.cell((RunId::fresh(), 1));
         }
-        assert!(Arc::ptr_eq(&first, &sessions.cell((run, 1))));
-        let second = sessions.cell((run, 2));
-        for _ in 2..=MAX_KEPT {
-            sessions.cell((RunId::fresh(), 1));
-        }
-        assert!(Arc::ptr_eq(&second, &sessions.cell((run, 2))));
-        assert!(!Arc::ptr_eq(&first, &sessions.cell((run, 1))));
+        // The one that is held stays, whenever it was used.
+        assert_eq!([1, 2].map(known), [true, false]);
+        drop(first);
+        sessions.cell((RunId::fresh(), 1));
+        assert!(!known(1));
         assert_eq!(sessions.kept.lock().unwrap().len(), MAX_KEPT);
     }
 }
