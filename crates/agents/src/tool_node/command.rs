@@ -79,13 +79,86 @@ pub(super) fn read<S: HasMessages>(
 }
 
 /// The messages that a command adds to the conversation. A call has one result, which is the tool's text.
-fn further(added: Value) -> Result<Vec<Message>, String> {
-    if added.get("$replace").is_some() || added.get("$each").is_some() {
+fn further(mut added: Value) -> Result<Vec<Message>, String> {
+    if added.get("$replace").is_some() {
         return Err("it may add to the conversation, and not replace it".to_owned());
     }
-    let added: Conversation = serde_json::from_value(added).map_err(|error| error.to_string())?;
-    match added.iter().any(|message| message.tool_call_id().is_some()) {
+    // Several writes of one update, as the engine writes them down.
+    let writes = match added.get_mut("$each").map(Value::take) {
+        Some(Value::Array(writes)) => writes,
+        _ => vec![added],
+    };
+    let mut messages = Vec::new();
+    for write in writes {
+        let more: Conversation =
+            serde_json::from_value(write).map_err(|error| error.to_string())?;
+        messages.extend(more.0.into_vec());
+    }
+    match messages
+        .iter()
+        .any(|message| message.tool_call_id().is_some())
+    {
         true => Err("the result of a call is the tool's text: it may not add another".to_owned()),
-        false => Ok(added.0.into_vec()),
+        false => Ok(messages),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MessagesState, add_messages};
+
+    #[derive(State, Clone, Default)]
+    struct Chat {
+        #[reduce(add_messages, list)]
+        messages: Conversation,
+        #[reduce(append)]
+        notes: Vec<String>,
+    }
+
+    impl HasMessages for Chat {
+        fn conversation(&self) -> &Conversation {
+            &self.messages
+        }
+
+        fn say(update: Update<Chat>, messages: Vec<Message>) -> Update<Chat> {
+            update.messages(messages)
+        }
+    }
+
+    #[test]
+    fn whatever_an_update_says_of_other_channels_survives_and_its_messages_follow_the_result() {
+        let update = Chat::update()
+            .notes(["a".to_owned()])
+            .replace_notes(vec!["b".to_owned()])
+            .notes(["c".to_owned()])
+            .messages([Message::human("1")])
+            .messages([Message::ai("2"), Message::human("3")]);
+        let command = update_command::<Chat>(&update).unwrap();
+        let channel = Channel::of::<Chat>();
+        let result = Message::tool("x", "done");
+        let (read, goto) = read::<Chat>(&command.goto("on"), channel.as_ref(), result).unwrap();
+        assert_eq!(goto, ["on"]);
+        let json = Chat::update_to_json(&read).unwrap();
+        assert_eq!(json["notes"], serde_json::json!(["b", "c"]));
+        let note: Value = serde_json::from_str(&Chat::note(&read).unwrap()).unwrap();
+        assert_eq!(note["notes"]["$replace"], serde_json::json!(["b"]));
+        let texts: Vec<_> = json["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| &m["content"])
+            .collect();
+        assert_eq!(texts, ["done", "1", "2", "3"]);
+    }
+
+    #[test]
+    fn the_conversation_s_channel_is_found_by_what_is_written_to_it() {
+        let name = |channel: Option<Channel>| channel.map(|Channel(name)| name);
+        assert_eq!(
+            name(Channel::of::<MessagesState>()).as_deref(),
+            Some("messages")
+        );
+        assert_eq!(name(Channel::of::<Chat>()).as_deref(), Some("messages"));
     }
 }
