@@ -95,7 +95,9 @@ impl Trace {
             AgentEventData::ToolStarted { step, tool, .. } => {
                 format!("{} act {}", self.step(*step), printable_line(tool, NAME))
             }
-            AgentEventData::Message { .. } => return self.busy.take(),
+            AgentEventData::Message { .. } | AgentEventData::ToolProgress { .. } => {
+                return self.busy.take();
+            }
             _ => return None,
         };
         Some((what, Instant::now()))
@@ -123,6 +125,17 @@ impl Trace {
             }
             AgentEventData::ModelFailed { .. } | AgentEventData::Decided { .. } => {
                 self.thought(&event.data)
+            }
+            AgentEventData::ToolProgress {
+                step, tool, data, ..
+            } => {
+                let said = match data.as_str() {
+                    Some(text) => printable_line(text, DETAIL),
+                    None => printable_line(&data.to_string(), DETAIL),
+                };
+                let tool = printable_line(tool, NAME);
+                let line = format!("{}  act    {tool}: {said}", self.step(*step));
+                Some(self.screen.paint(Ink::Dim, &line))
             }
             AgentEventData::ToolEnded { .. } => self.called(&event.data),
             AgentEventData::Routed {
