@@ -21,6 +21,11 @@ test *ARGS:
 llm:
     .ci/llm
 
+# Fetch the sentence model that the test of `local-embeddings` wants, and run that test
+minilm:
+    .ci/minilm
+    cargo test -p paraph-models --features local-embeddings --test local_embeddings
+
 # Only the house rules: crate arrows, file sizes, names, forbidden words
 house:
     cargo test -p house

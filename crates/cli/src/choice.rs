@@ -7,7 +7,7 @@ use paraph_agents::{AgentInfo, Rehearsal};
 use paraph_gateway::{Limits, Price};
 use paraph_models::{
     ChatModel, Fallback, Limiter, ModelSpec, ProviderSettings, Proxies, RateLimits, Recorder,
-    RetryPolicy, Settings, init_chat_model, providers,
+    RetryPolicy, Settings, ToolMode, init_chat_model, providers,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -277,8 +277,19 @@ fn model_settings(config: &Config) -> Result<Settings, Failure> {
             no_proxy: text("no_proxy")?,
         },
         ca_certificates: ca_certificates(config)?,
+        tool_mode: tool_mode(config)?,
         ..Settings::default()
     })
+}
+
+/// How models call tools.
+fn tool_mode(config: &Config) -> Result<ToolMode, Failure> {
+    const KEY: &str = "tool_mode";
+    let Some(found) = config.get(KEY)? else {
+        return Ok(ToolMode::default());
+    };
+    let mode = found.text.parse();
+    mode.map_err(|error| found.wrong(KEY, error))
 }
 
 /// The limits on a model's time.

@@ -89,6 +89,14 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A file of a local embedding model is missing or cannot be used.
+    #[error("embedding model {}: {problem}", path.display())]
+    EmbedderFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// No tool mode has this name.
     #[error("unknown tool mode `{0}` (there are: native, schema)")]
     ToolMode(String),

@@ -14,6 +14,7 @@
 //!   and per minute ([`Limiter`]); `fallback`: several models of which one answers ([`Fallback`]).
 //! - `scripted`: a model that reads its attempts from a file ([`ScriptedModel`]).
 //! - `cassette`: what a model said, written down ([`Recorder`]) and played again ([`Replay`]).
+//! - `embed`: texts as vectors ([`Embedder`]).
 //! - `structured`: answers as values of a type, from any model ([`StructuredOutput`]).
 //! - `schema_mode`: tool calls for models that have none of their own ([`SchemaMode`]).
 //! - `http`: models behind servers; `openai`, `anthropic` and `google` are the protocols they speak, `parts` what those
@@ -36,6 +37,7 @@ mod retry;
 mod cassette;
 mod scripted;
 
+mod embed;
 mod schema_mode;
 mod structured;
 
@@ -55,6 +57,9 @@ pub use chat::{
     Assembler, ChatModel, ChatReply, ChatRequest, Chunk, ChunkStream, FinishReason, MAX_CALLS,
     MAX_REPLY_BYTES, ReasoningDelta, ResponseFormat, ToolCallDelta, ToolChoice, ToolSpec, collect,
 };
+#[cfg(feature = "local-embeddings")]
+pub use embed::LocalEmbedder;
+pub use embed::{Embedder, EmbedderSpec, Embeddings, MAX_TEXTS, cosine, init_embedder};
 pub use error::{Error, ModelError, TimeLimit};
 pub use fallback::Fallback;
 pub use history::{

@@ -3,14 +3,17 @@
 //! [`init_chat_model`](crate::init_chat_model) wraps every model in it. Nothing above or below may retry a model
 //! call, or waits would multiply. Time is tokio's, so tests pause it.
 
+mod bounds;
+
 use std::future::Future;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use tokio::time::{Instant, sleep_until, timeout_at};
+
+pub(crate) use bounds::{Bounds, Call};
+use bounds::{Limit, fail};
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, Chunk, ChunkStream, beginning};
 use crate::error::{ModelError, TimeLimit};
@@ -64,8 +67,7 @@ impl Default for RetryPolicy {
 #[derive(Clone, Debug)]
 pub struct Retrying<M> {
     model: M,
-    policy: RetryPolicy,
-    limiter: Option<Arc<Limiter>>,
+    bounds: Bounds,
 }
 
 impl<M: ChatModel> Retrying<M> {
@@ -73,68 +75,41 @@ impl<M: ChatModel> Retrying<M> {
     pub fn new(model: M, policy: RetryPolicy) -> Self {
         Self {
             model,
-            policy,
-            limiter: None,
+            bounds: Bounds {
+                policy,
+                limiter: None,
+            },
         }
     }
 
     /// The same within the limits of its provider, which others share.
     #[must_use]
     pub fn within(self, limiter: Arc<Limiter>) -> Self {
-        Self {
+        let bounds = Bounds {
             limiter: Some(limiter),
-            ..self
-        }
+            ..self.bounds
+        };
+        Self { bounds, ..self }
     }
 
     /// Runs attempts until one succeeds, fails for good, or no other can follow. Gives the attempt's number too.
-    async fn attempts<'a, T, F>(
-        &'a self,
-        request: &'a ChatRequest,
+    async fn attempts<T, F>(
+        &self,
+        request: &ChatRequest,
         attempt: impl Fn(Limit, Option<Permit>) -> F,
     ) -> Result<(T, u32), ModelError>
     where
         F: Future<Output = Result<T, ModelError>>,
     {
         check_window(request)?;
-        let mut number = 1;
-        let mut original: Option<ModelError> = None;
-        loop {
-            let permit = self.admitted(request).await?;
-            let limit = Limit::of(self.policy.timeout, request.deadline);
-            let error = match limit.within(attempt(limit, permit)).await {
-                Ok(answer) => return Ok((answer, number)),
-                // A script that ends in the middle of a retry has nothing to say about why it was needed.
-                Err(ModelError::ScriptExhausted { attempt }) => {
-                    return Err(original.unwrap_or(ModelError::ScriptExhausted { attempt }));
-                }
-                Err(error) => error,
-            };
-            let Some(wake) = self.next_attempt(&error, number, request.deadline) else {
-                return Err(error);
-            };
-            tracing::debug!(model = self.model.name(), attempt = number, %error, "model call is tried again");
-            original = Some(error);
-            sleep_until(wake).await;
-            number += 1;
-        }
-    }
-
-    /// Waits for leave to make an attempt, which no time of the attempt is spent on.
-    async fn admitted(&self, request: &ChatRequest) -> Result<Option<Permit>, ModelError> {
-        let Some(limiter) = &self.limiter else {
-            return Ok(None);
-        };
         let answer = u64::from(request.max_tokens.unwrap_or_default());
         let tokens = u64::try_from(Estimate::of(request).total()).unwrap_or(u64::MAX);
-        let admitted = limiter.admit(tokens.saturating_add(answer));
-        let permit = match request.deadline {
-            Some(deadline) => timeout_at(deadline, admitted)
-                .await
-                .map_err(|_| ModelError::OutOfTime)?,
-            None => admitted.await,
+        let call = Call {
+            name: self.model.name(),
+            tokens: tokens.saturating_add(answer),
+            deadline: request.deadline,
         };
-        Ok(Some(permit))
+        self.bounds.attempts(call, attempt).await
     }
 
     /// Begins a streamed answer: up to its first word, or to its end if it says nothing.
@@ -145,7 +120,7 @@ impl<M: ChatModel> Retrying<M> {
         permit: Option<Permit>,
     ) -> Result<Begun<'a>, ModelError> {
         let mut rest = self.model.stream(request);
-        let soon = limit.or_sooner(self.policy.first_token, TimeLimit::FirstToken);
+        let soon = limit.or_sooner(self.bounds.policy.first_token, TimeLimit::FirstToken);
         match soon.within(beginning(&mut rest)).await {
             Ok(first) => {
                 let mut usage = None;
@@ -155,7 +130,7 @@ impl<M: ChatModel> Retrying<M> {
                 let rest = Rest {
                     stream: rest,
                     limit,
-                    idle: self.policy.idle,
+                    idle: self.bounds.policy.idle,
                     permit,
                     usage,
                 };
@@ -167,43 +142,6 @@ impl<M: ChatModel> Retrying<M> {
             }
         }
     }
-
-    /// When to try again; `None` if that is of no use.
-    fn next_attempt(
-        &self,
-        error: &ModelError,
-        number: u32,
-        deadline: Option<Instant>,
-    ) -> Option<Instant> {
-        if !error.is_transient() || number >= self.policy.attempts {
-            return None;
-        }
-        let doubled = 2_u32.saturating_pow(number - 1);
-        let own = self.policy.first_wait.saturating_mul(doubled);
-        let wait = error.retry_after().unwrap_or(own.min(self.policy.max_wait));
-        if wait > self.policy.max_wait {
-            return None;
-        }
-        let now = Instant::now();
-        let earliest = now.checked_add(wait)?;
-        if deadline.is_some_and(|deadline| earliest >= deadline) {
-            return None;
-        }
-        let wake = now.checked_add(wait.saturating_add(jitter(wait)))?;
-        Some(deadline.map_or(wake, |deadline| wake.min(earliest.max(before(deadline)))))
-    }
-}
-
-/// The last instant at which an attempt may still start.
-fn before(deadline: Instant) -> Instant {
-    let a_moment = Duration::from_millis(1);
-    deadline.checked_sub(a_moment).unwrap_or(deadline)
-}
-
-/// Up to a quarter of the wait. The hasher's random keys are random enough to spread callers.
-fn jitter(wait: Duration) -> Duration {
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    wait.mul_f64((random % 1024) as f64 / 4096.0)
 }
 
 fn check_window(request: &ChatRequest) -> Result<(), ModelError> {
@@ -217,74 +155,6 @@ fn check_window(request: &ChatRequest) -> Result<(), ModelError> {
     Err(ModelError::ContextOverflow {
         message: format!("about {tokens} tokens for a context of {window}, nothing was sent"),
     })
-}
-
-fn fail(permit: Option<Permit>, error: &ModelError) {
-    if let Some(permit) = permit {
-        permit.fail(error);
-    }
-}
-
-/// When something has to end, and what it is called if it has not.
-#[derive(Clone, Copy, Debug)]
-struct Limit {
-    at: Option<Instant>,
-    /// Whose limit it is; none for the run's own deadline.
-    own: Option<(TimeLimit, Duration)>,
-}
-
-impl Limit {
-    fn of(timeout: Duration, deadline: Option<Instant>) -> Self {
-        let run = Self {
-            at: deadline,
-            own: None,
-        };
-        run.or_sooner(Some(timeout), TimeLimit::Total)
-    }
-
-    /// The same limit, or one that ends sooner, counted from now.
-    fn or_sooner(self, after: Option<Duration>, limit: TimeLimit) -> Self {
-        let Some(after) = after else { return self };
-        let at = Instant::now().checked_add(after);
-        let sooner = match (at, self.at) {
-            (Some(at), Some(own)) => at < own,
-            (at, None) => at.is_some(),
-            (None, Some(_)) => false,
-        };
-        if !sooner {
-            return self;
-        }
-        Self {
-            at,
-            own: Some((limit, after)),
-        }
-    }
-
-    async fn within<T>(
-        self,
-        work: impl Future<Output = Result<T, ModelError>>,
-    ) -> Result<T, ModelError> {
-        let Some(at) = self.at else {
-            return work.await;
-        };
-        // A deadline that has passed leaves no room for even an instant answer.
-        if at <= Instant::now() {
-            return Err(self.error());
-        }
-        timeout_at(at, work)
-            .await
-            .unwrap_or_else(|_| Err(self.error()))
-    }
-
-    fn error(self) -> ModelError {
-        match self.own {
-            None => ModelError::OutOfTime,
-            Some((limit, after)) => ModelError::Timeout {
-                limit,
-                after: Some(after),
-            },
-        }
-    }
 }
 
 /// A streamed answer that has begun.

@@ -15,7 +15,9 @@ use std::str::FromStr;
 use futures::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 
-use crate::chat::{ChatModel, ChatRequest, Chunk, ChunkStream, ResponseFormat, ToolChoice};
+use crate::chat::{
+    ChatModel, ChatReply, ChatRequest, Chunk, ChunkStream, ResponseFormat, ToolChoice,
+};
 use crate::error::{Error, ModelError};
 use crate::structured::{Read, ask_until_read, with_instructions};
 use shape::Shape;
@@ -69,7 +71,7 @@ impl FromStr for ToolMode {
 /// - A step is one call; the choice that a tool must be called leaves out the final answer.
 /// - The history is sent as text: earlier calls as the JSON that made them, results as messages of the person.
 /// - A step that is no such JSON is asked for again, three times in all, with what was wrong; then it is
-///   [`ModelError::Mismatch`]. Unknown tools and wrong arguments pass as calls: who runs them says what is wrong.
+///   [`ModelError::Mismatch`]. A server that refuses the response format is asked without it. Unknown tools and wrong arguments pass as calls: who runs them says what is wrong.
 /// - The answer comes in one piece, when the step is complete. Without tools the model's own pieces come through.
 ///
 /// ```
@@ -118,8 +120,20 @@ impl<M: ChatModel> SchemaMode<M> {
             },
             ..request.clone()
         };
-        let read = |reply: &crate::chat::ChatReply| Step::read(&reply.message.text(), &shape);
-        let read = ask_until_read(&self.model, asked, (TRIES, ""), read).await?;
+        let read = |reply: &ChatReply| Step::read(&reply.message.text(), &shape);
+        let ask = |request: ChatRequest| ask_until_read(&self.model, request, (TRIES, ""), read);
+        let read = match ask(asked.clone()).await {
+            // A server that cannot enforce the form still has it in the instructions.
+            Err(ModelError::BadRequest { message }) => {
+                tracing::debug!(model = self.name(), %message, "a step is asked for without its schema");
+                ask(ChatRequest {
+                    response_format: ResponseFormat::Text,
+                    ..asked
+                })
+                .await?
+            }
+            read => read?,
+        };
         Ok(chunk(read))
     }
 }

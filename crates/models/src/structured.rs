@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 pub(crate) use again::{Read, ask_until_read, with_instructions};
 pub(crate) use extract::json_in;
-pub(crate) use strict::strict;
+pub(crate) use strict::{strict, without_lengths};
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ResponseFormat, ToolChoice};
 use crate::error::{Error, ModelError};

@@ -14,7 +14,7 @@ use futures::future::join_all;
 use llm_server::{CONTEXT, LlmServer};
 use paraph_models::{
     Assembler, ChatModel, ChatReply, ChatRequest, FinishReason, Message, Recorder, Replay,
-    ResponseFormat, StructuredOutput, ToolChoice, ToolMode, ToolSpec,
+    ResponseFormat, StructuredOutput, ToolChoice, ToolMode, ToolSpec, cosine,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -186,6 +186,36 @@ async fn fifty_callers_at_once_are_all_answered() {
         let usage = reply.usage.unwrap();
         assert!((1..=8).contains(&usage.output_tokens), "{usage:?}");
     }
+}
+
+#[tokio::test]
+async fn texts_become_vectors() {
+    let Some(server) = LlmServer::start() else {
+        return;
+    };
+    let embedder = server.embedder();
+    let mut texts: Vec<String> = (0..20).map(|n| format!("Text number {n}")).collect();
+    texts.push(texts[3].clone());
+    let embedded = embedder.embed(&texts).await.unwrap();
+    assert_eq!(embedded.vectors.len(), texts.len());
+    assert_eq!(embedder.dimension(), Some(576));
+    assert!(
+        embedded.tokens.is_some_and(|tokens| tokens >= 60),
+        "{:?}",
+        embedded.tokens
+    );
+    // Where they stand says whose they are.
+    let close = |one: usize, other: usize| cosine(&embedded.vectors[one], &embedded.vectors[other]);
+    assert!(
+        close(3, 20) > 0.999 && close(3, 20) > close(4, 20),
+        "{}",
+        close(3, 20)
+    );
+    let error = embedder
+        .embed(&["word ".repeat(CONTEXT * 2)])
+        .await
+        .unwrap_err();
+    assert!(error.reason().starts_with("llm_error:"), "{error}");
 }
 
 fn weather() -> ToolSpec {

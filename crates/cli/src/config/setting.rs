@@ -1,6 +1,6 @@
 //! Which settings there are: their keys, variables and defaults. `config show` lists exactly these.
 
-use paraph_models::{RetryPolicy, Settings, providers};
+use paraph_models::{RetryPolicy, Settings, ToolMode, providers};
 use paraph_store::Options;
 
 /// How a setting's value is handled.
@@ -68,6 +68,7 @@ pub(crate) fn settings() -> Vec<Setting> {
         Setting::new("max_tokens", &["PARAPH_MAX_TOKENS"]),
         Setting::new("max_cost", &["PARAPH_MAX_COST"]),
         Setting::new("fallback", &["PARAPH_FALLBACK"]),
+        Setting::new("tool_mode", &["PARAPH_TOOL_MODE"]).default(ToolMode::default().to_string()),
         Setting::new("model_timeout_seconds", &["OPENAI_TIMEOUT_SECONDS"]).default(timeout),
         Setting::new("model_connect_seconds", &[]).default(connect),
         Setting::new("model_first_token_seconds", &[]),

@@ -123,6 +123,10 @@ fn limits_that_are_none_are_named_with_their_place() {
             "paraph.toml:1: `fallback`: unknown model provider `opnai`",
         ),
         (
+            "tool_mode = \"json\"\n",
+            "paraph.toml:1: `tool_mode`: unknown tool mode `json` (there are: native, schema)",
+        ),
+        (
             "fallback = \"rehearsal\"\n",
             "the rehearsal model belongs to an agent",
         ),

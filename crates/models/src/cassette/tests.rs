@@ -299,6 +299,42 @@ async fn an_answer_that_nobody_waited_for_is_not_recorded() {
     assert_eq!(names(dir.path()), ["0002.json"]);
 }
 
+/// Says half an answer, and then no more.
+struct Breaking;
+
+impl ChatModel for Breaking {
+    fn name(&self) -> &str {
+        "breaking"
+    }
+
+    fn stream<'a>(&'a self, _: &'a ChatRequest) -> crate::chat::ChunkStream<'a> {
+        let broken = ModelError::Disconnected {
+            message: "gone".into(),
+        };
+        futures::stream::iter([Ok(Chunk::text("half")), Err(broken)]).boxed()
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_replayed_up_to_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let recorder = Recorder::begin(dir.path(), Breaking).unwrap();
+    let request = asks("a");
+    let recorded: Vec<_> = recorder.stream(&request).collect().await;
+    assert_eq!(recorded.len(), 2);
+    assert_eq!(
+        recorded[1].as_ref().unwrap_err().reason(),
+        "llm_error:connection"
+    );
+    let replay = Replay::open(dir.path()).unwrap();
+    let replayed: Vec<_> = replay.stream(&request).collect().await;
+    assert_eq!(replayed, recorded);
+    // A run's count of attempts knows of answers only.
+    let replay = Replay::open(dir.path()).unwrap();
+    replay.go_on_after(0);
+    assert!(replay.stream(&request).next().await.unwrap().is_ok());
+}
+
 #[tokio::test]
 async fn a_recording_that_cannot_be_written_fails_the_call() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use crate::error::ModelError;
 use crate::message::{Body, Content, InvalidToolCall, Message, ToolCall};
 use crate::parts::{is_reasoning, safe_name, unreadable_arguments};
 use crate::raw::RawJson;
+use crate::structured::without_lengths;
 
 /// Where OpenAI's own server differs from those that follow its protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,7 +94,7 @@ pub(super) fn body(
         tools: request.tools.iter().map(tool).collect(),
         // Servers refuse a choice where there is nothing to choose from.
         tool_choice: tool_choice(&request.tool_choice).filter(|_| !request.tools.is_empty()),
-        response_format: response_format(&request.response_format),
+        response_format: response_format(&request.response_format, official),
         stream: stream.then_some(true),
         stream_options: stream.then(|| json!({ "include_usage": true })),
     };
@@ -183,7 +184,7 @@ fn tool_choice(choice: &ToolChoice) -> Option<Value> {
     }
 }
 
-fn response_format(format: &ResponseFormat) -> Option<Value> {
+fn response_format(format: &ResponseFormat, official: bool) -> Option<Value> {
     match format {
         ResponseFormat::Text => None,
         ResponseFormat::JsonObject => Some(json!({ "type": "json_object" })),
@@ -191,9 +192,16 @@ fn response_format(format: &ResponseFormat) -> Option<Value> {
             name,
             schema,
             strict,
-        } => Some(json!({
-            "type": "json_schema",
-            "json_schema": { "name": name, "schema": schema, "strict": strict },
-        })),
+        } => {
+            let mut schema = schema.clone();
+            // OpenAI's own server refuses bounds of strings where it enforces to the letter; others need them.
+            if official && *strict {
+                without_lengths(&mut schema);
+            }
+            Some(json!({
+                "type": "json_schema",
+                "json_schema": { "name": name, "schema": schema, "strict": strict },
+            }))
+        }
     }
 }

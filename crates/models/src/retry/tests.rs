@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use tokio::time::Instant;
+
+use super::bounds::jitter;
 use super::*;
 use crate::message::Message;
 use crate::scripted::ScriptedModel;

@@ -127,6 +127,18 @@ async fn what_is_no_step_is_asked_for_again_and_then_an_error() {
 }
 
 #[tokio::test]
+async fn a_server_that_refuses_the_form_is_asked_without_it() {
+    let lines = r#"{"error":{"kind":"http","status":400,"message":"response_format?"}}
+{"content":"{\"action\":\"add\",\"arguments\":{\"n\":1}}"}"#;
+    let inner = Asked::script(lines, true);
+    let model = SchemaMode::new(inner.clone());
+    let reply = model.complete(&request()).await.unwrap();
+    assert_eq!(reply.message.tool_calls()[0].name, "add");
+    assert_eq!(inner.requests()[1].response_format, ResponseFormat::Text);
+    assert_eq!(inner.said(0), inner.said(1));
+}
+
+#[tokio::test]
 async fn unknown_tools_and_wrong_arguments_are_for_whoever_runs_them() {
     let contents = [r#"{"action":"sub"}"#, r#"{"action":"add","arguments":[1]}"#];
     let model = SchemaMode::new(Asked::new(&contents, false));

@@ -60,6 +60,21 @@ pub(crate) fn strict(schema: &Value) -> Option<Value> {
     close(schema, 1, &mut properties)
 }
 
+/// Takes the bounds of strings out.
+pub(crate) fn without_lengths(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(without_lengths),
+        Value::Object(members) => {
+            // A property of such a name has a schema for its value, and no number.
+            members.retain(|key, value| {
+                !value.is_number() || !["minLength", "maxLength"].contains(&key.as_str())
+            });
+            members.values_mut().for_each(without_lengths);
+        }
+        _ => {}
+    }
+}
+
 fn close(schema: &Value, level: usize, properties: &mut usize) -> Option<Value> {
     let schema = schema.as_object()?;
     if level > MAX_LEVELS {

@@ -10,6 +10,7 @@
 )]
 
 mod dialects;
+mod embeddings;
 mod openai;
 mod protocol;
 mod stand_in;

@@ -20,7 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use paraph_models::{
-    ChatModel, ModelSpec, ProviderSettings, RetryPolicy, Settings, ToolMode, init_chat_model,
+    ChatModel, Embedder, EmbedderSpec, ModelSpec, ProviderSettings, RetryPolicy, Settings,
+    ToolMode, init_chat_model, init_embedder,
 };
 
 /// How long the server may take to load its model before a test gives up.
@@ -125,22 +126,34 @@ impl LlmServer {
 
     /// Its model.
     pub fn model(&self, tool_mode: ToolMode) -> Arc<dyn ChatModel> {
+        let settings = Settings {
+            tool_mode,
+            ..self.settings()
+        };
+        let spec: ModelSpec = "openai:smollm2".parse().unwrap();
+        init_chat_model(&spec, &settings).unwrap()
+    }
+
+    /// The same model, for vectors.
+    pub fn embedder(&self) -> Arc<dyn Embedder> {
+        let spec: EmbedderSpec = "openai:smollm2".parse().unwrap();
+        init_embedder(&spec, &self.settings()).unwrap()
+    }
+
+    fn settings(&self) -> Settings {
         let own = ProviderSettings {
             base_url: Some(self.address.clone()),
             ..ProviderSettings::default()
         };
-        let settings = Settings {
+        Settings {
             providers: [("openai".to_owned(), own)].into(),
             retry: RetryPolicy {
                 timeout: LONGEST * 2,
                 attempts: 1,
                 ..RetryPolicy::default()
             },
-            tool_mode,
             ..Settings::default()
-        };
-        let spec: ModelSpec = "openai:smollm2".parse().unwrap();
-        init_chat_model(&spec, &settings).unwrap()
+        }
     }
 }
 

@@ -26,6 +26,9 @@ def main() -> None:
     params.cpuparams_batch.n_threads = 1
     params.use_jinja = True
     params.ui = False
+    # A vector of a text is the mean of its tokens' vectors.
+    params.embedding = True
+    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
     params.endpoint_metrics = True
     params.offline = True
     server = xllamacpp.Server(params)

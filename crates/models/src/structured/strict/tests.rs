@@ -97,3 +97,25 @@ fn what_cannot_be_enforced_is_left_alone() {
         None
     );
 }
+
+#[test]
+fn bounds_of_strings_are_taken_out_and_nothing_else() {
+    let mut schema = json!({
+        "type": "object",
+        "properties": {
+            "maxLength": { "type": "string", "maxLength": 5, "minLength": 1, "pattern": "x" },
+            "all": { "type": "array", "maxItems": 2, "items": { "anyOf": [{ "type": "string", "maxLength": 1 }] } },
+        },
+    });
+    without_lengths(&mut schema);
+    assert_eq!(
+        schema,
+        json!({
+            "type": "object",
+            "properties": {
+                "maxLength": { "type": "string", "pattern": "x" },
+                "all": { "type": "array", "maxItems": 2, "items": { "anyOf": [{ "type": "string" }] } },
+            },
+        })
+    );
+}
