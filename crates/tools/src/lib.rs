@@ -35,10 +35,7 @@ mod stand_in;
 
 pub use error::Error;
 pub use http::{HttpFormat, HttpMethod, HttpTool, http_tool};
-pub use mcp::{
-    McpClient, McpOptions, McpPin, McpPins, McpProgress, McpProtocol, McpReview, McpServer,
-    McpTool, OnProgress,
-};
+pub use mcp::{McpClient, McpOptions, McpPin, McpPins, McpProtocol, McpReview, McpServer, McpTool};
 pub use outbound::{Base, Fetched, Lookup, Outbound, OutboundSettings, Proxies};
 pub use page::fetch_page;
 pub use search::{DEFAULT_RESULTS, TAVILY_URL, WebSearch, web_search};

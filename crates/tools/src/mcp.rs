@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use paraph_gateway::{DynTool, Json, ToolError};
+use paraph_gateway::{DynTool, Json, Progress, ToolError};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
@@ -28,7 +28,6 @@ use crate::error::Error;
 use crate::outbound::Outbound;
 use crate::said::cut;
 use crate::setting::{Known, Secrets};
-pub use connection::{McpProgress, OnProgress};
 pub use pin::{McpPin, McpPins, McpReview};
 use session::Session;
 pub use settings::{McpProtocol, McpServer};
@@ -47,8 +46,6 @@ pub struct McpOptions<'a> {
     pub secrets: Option<Secrets<'a>>,
     /// What was reviewed before, of any server.
     pub pins: McpPins,
-    /// Who is told of progress.
-    pub on_progress: Option<OnProgress>,
 }
 
 /// A connected server. Dropped, its connection and its process end once no tool of it is left either.
@@ -98,7 +95,7 @@ impl McpClient {
             let what = format!("the MCP server `{}`", crate::said::short(&settings.name));
             return Err(Error::config(what, mistakes.join("; ")));
         }
-        let mut session = Session::new(outbound, settings, known, options.on_progress);
+        let mut session = Session::new(outbound, settings, known);
         let tools = session.first().await?;
         let own: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
         let named = names::canonical(&settings.name, &own);
@@ -145,7 +142,7 @@ impl McpClient {
             listed.tool.name.to_string(),
             listed.name.clone(),
         );
-        let run = move |args: Json| {
+        let run = move |args: Json, progress: Progress| {
             let (session, own, name) = (Arc::clone(&session), own.clone(), name.clone());
             async move {
                 let arguments = match args.to_value() {
@@ -153,12 +150,12 @@ impl McpClient {
                     Ok(_) => return Err(ToolError::bad_args("arguments are an object")),
                     Err(error) => return Err(ToolError::bad_args(error.to_string())),
                 };
-                let called = session.call(&own, &name, arguments).await;
+                let called = session.call(&own, &name, arguments, &progress).await;
                 called.map_err(|error| ToolError::new(error.to_string()))
             }
         };
         let settings = &self.session.settings;
-        let mut tool = DynTool::new(listed.name.clone(), about, schema, run);
+        let mut tool = DynTool::with_progress(listed.name.clone(), about, schema, run);
         tool.level = settings.level(&listed.tool.name);
         tool.timeout = settings.call_limit() + GRACE;
         tool.output_cap = settings.max_output.unwrap_or(tool.output_cap);

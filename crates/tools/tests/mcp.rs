@@ -5,14 +5,12 @@
 mod rude;
 
 use paraph_gateway::Level;
-use paraph_tools::{
-    McpClient, McpOptions, McpPins, McpProgress, McpProtocol, McpReview, McpServer, Setting,
-};
-use rude::{Run, all_gone, connect, message, outbound, refused, server};
+use paraph_tools::{McpClient, McpOptions, McpPins, McpProtocol, McpReview, McpServer, Setting};
+use rude::{Run, Told, all_gone, connect, message, outbound, refused, server};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 fn nowhere() -> &'static Path {
     Path::new("/dev/null")
@@ -217,30 +215,20 @@ async fn progress_is_told_under_the_tools_name() {
     let Some(plain) = server("plain", nowhere()) else {
         return;
     };
-    let told: Arc<Mutex<Vec<McpProgress>>> = Arc::default();
-    let telling = Arc::clone(&told);
-    let options = McpOptions {
-        on_progress: Some(Arc::new(move |progress| {
-            telling.lock().unwrap().push(progress)
-        })),
-        ..McpOptions::default()
-    };
-    let client = McpClient::connect(&outbound(), &plain, options)
-        .await
-        .unwrap();
+    let client = connect(&plain).await;
     let run = Run::of(client.tools()).await;
-    assert_eq!(run.call("rude__steps", json!({})).await, "done");
-    let step = |n: u8| McpProgress {
-        tool: "rude__steps".to_owned(),
-        progress: f64::from(n),
-        total: Some(3.0),
-        message: Some(format!("step {n}")),
+    let told = Told::default();
+    assert_eq!(run.call_told("rude__steps", json!({}), &told).await, "done");
+    let step = |n: u8| {
+        let report =
+            json!({"progress": f64::from(n), "total": 3.0, "message": format!("step {n}")});
+        ("rude__steps".to_owned(), report)
     };
-    let told: Vec<McpProgress> = told.lock().unwrap().clone();
+    let told = told.reports();
     assert!(!told.is_empty());
     assert!(
         told.iter()
-            .all(|progress| [step(1), step(2), step(3)].contains(progress)),
+            .all(|report| [step(1), step(2), step(3)].contains(report)),
         "{told:?}"
     );
     client.close().await;

@@ -9,13 +9,12 @@ mod rude;
 mod stand_in;
 
 use paraph_gateway::Level;
-use paraph_tools::{McpOptions, McpProgress, McpProtocol, McpServer};
-use rude::{Run, connect, message, missing, outbound, program, refused};
+use paraph_tools::{McpOptions, McpProtocol, McpServer};
+use rude::{Run, Told, connect, message, missing, outbound, program, refused};
 use serde_json::json;
 use stand_in::{Answer, StandIn};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Where `.ci/run` puts what it fetches.
@@ -62,17 +61,7 @@ async fn everything_lists_calls_tells_progress_and_fails() {
     let Some(server) = node("everything", &["stdio"]) else {
         return;
     };
-    let told: Arc<Mutex<Vec<McpProgress>>> = Arc::default();
-    let telling = Arc::clone(&told);
-    let options = McpOptions {
-        on_progress: Some(Arc::new(move |progress| {
-            telling.lock().unwrap().push(progress)
-        })),
-        ..McpOptions::default()
-    };
-    let client = paraph_tools::McpClient::connect(&outbound(), &server, options)
-        .await
-        .unwrap();
+    let client = connect(&server).await;
     assert_eq!(client.protocol().await.as_deref(), Some("2025-11-25"));
     let run = Run::of(client.tools()).await;
     assert_eq!(
@@ -84,15 +73,16 @@ async fn everything_lists_calls_tells_progress_and_fails() {
         .await;
     assert!(sum.as_str().unwrap().contains("42"), "{sum}");
     let long = json!({"duration": 1, "steps": 4});
+    let told = Told::default();
     let long = run
-        .call("everything__trigger-long-running-operation", long)
+        .call_told("everything__trigger-long-running-operation", long, &told)
         .await;
     assert!(long.as_str().unwrap().contains("completed"), "{long}");
-    let told = told.lock().unwrap().clone();
+    let told = told.reports();
     assert!(!told.is_empty());
     assert!(
         told.iter()
-            .all(|step| step.tool == "everything__trigger-long-running-operation"),
+            .all(|(tool, _)| tool == "everything__trigger-long-running-operation"),
         "{told:?}"
     );
     let read = run.call("everything__echo", json!({"message": 7})).await;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use paraph_gateway::Progress;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ClientHandler;
 use rmcp::model::{
@@ -25,6 +26,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use secrecy::ExposeSecret;
+use serde_json::json;
 
 use super::process::Process;
 use super::settings::{McpProtocol, McpServer};
@@ -43,22 +45,6 @@ const MAX_PAGES: usize = 64;
 /// How long a notice may take to leave.
 const NOTICE: Duration = Duration::from_secs(5);
 
-/// How a call is getting on, as its server says it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct McpProgress {
-    /// The tool's name, as agents know it.
-    pub tool: String,
-    /// How far it is.
-    pub progress: f64,
-    /// How far it will be in the end, if the server knows.
-    pub total: Option<f64>,
-    /// What it is doing, in the server's words, shortened.
-    pub message: Option<String>,
-}
-
-/// Who is told of progress.
-pub type OnProgress = Arc<dyn Fn(McpProgress) + Send + Sync>;
-
 /// A live connection.
 pub(super) struct Connection {
     service: Option<RunningService<RoleClient, Listening>>,
@@ -74,8 +60,7 @@ pub(super) struct Listening {
     /// Whether the tools may have changed since they were listed.
     changed: Arc<AtomicBool>,
     /// Calls under way, by their tokens.
-    calls: Arc<Mutex<HashMap<ProgressToken, String>>>,
-    on_progress: Option<OnProgress>,
+    calls: Arc<Mutex<HashMap<ProgressToken, Progress>>>,
 }
 
 impl ClientHandler for Listening {
@@ -88,18 +73,15 @@ impl ClientHandler for Listening {
         said: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        let tool = {
+        let call = {
             let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
             calls.get(&said.progress_token).cloned()
         };
         // Progress of a call that is over, or was never made, is nobody's.
-        if let (Some(tool), Some(on_progress)) = (tool, &self.on_progress) {
-            on_progress(McpProgress {
-                tool,
-                progress: said.progress,
-                total: said.total,
-                message: said.message.as_deref().map(short),
-            });
+        if let Some(call) = call {
+            call.report(json!({
+                "progress": said.progress, "total": said.total, "message": said.message.as_deref().map(short),
+            }));
         }
     }
 
@@ -116,13 +98,11 @@ impl Connection {
         outbound: &Outbound,
         settings: &McpServer,
         known: &Known,
-        on_progress: Option<OnProgress>,
     ) -> Result<Connection, Error> {
         let limit = settings.start_limit();
         let listening = Listening {
             changed: Arc::default(),
             calls: Arc::default(),
-            on_progress,
         };
         let mut connection = Connection {
             service: None,
@@ -312,8 +292,8 @@ impl Connection {
     pub(super) async fn call(
         &self,
         tool: &str,
-        shown: &str,
         arguments: JsonObject,
+        progress: &Progress,
         limit: Duration,
     ) -> Result<CallToolResult, Error> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
@@ -322,7 +302,7 @@ impl Connection {
         let sent = async {
             let options = PeerRequestOptions::no_options();
             let handle = peer.send_cancellable_request(request, options).await;
-            let mut flight = Flight::new(handle?, &self.listening, shown);
+            let mut flight = Flight::new(handle?, &self.listening, progress);
             flight.landed().await
         };
         let answered = tokio::time::timeout(limit, sent).await;
@@ -431,13 +411,17 @@ struct Flight<'a> {
 }
 
 impl<'a> Flight<'a> {
-    fn new(handle: RequestHandle<RoleClient>, listening: &'a Listening, shown: &str) -> Self {
+    fn new(
+        handle: RequestHandle<RoleClient>,
+        listening: &'a Listening,
+        progress: &Progress,
+    ) -> Self {
         let token = handle.progress_token.clone();
         let mut calls = listening
             .calls
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        calls.insert(token.clone(), shown.to_owned());
+        calls.insert(token.clone(), progress.clone());
         drop(calls);
         Flight {
             handle: Some(handle),

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use paraph_gateway::Progress;
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::connection::{Connection, OnProgress};
+use super::connection::Connection;
 use super::output;
 use super::pin::{McpPin, McpReview, compare, pin};
 use super::settings::McpServer;
@@ -34,7 +35,6 @@ pub(super) struct Session {
     pub(super) settings: McpServer,
     outbound: Outbound,
     known: Known,
-    on_progress: Option<OnProgress>,
     /// What was reviewed, or trusted at first sight, by the server's own names.
     reviewed: BTreeMap<String, McpPin>,
     now: Mutex<Now>,
@@ -51,17 +51,11 @@ struct Now {
 }
 
 impl Session {
-    pub(super) fn new(
-        outbound: &Outbound,
-        settings: &McpServer,
-        known: Known,
-        on_progress: Option<OnProgress>,
-    ) -> Session {
+    pub(super) fn new(outbound: &Outbound, settings: &McpServer, known: Known) -> Session {
         Session {
             settings: settings.clone(),
             outbound: outbound.clone(),
             known,
-            on_progress,
             reviewed: BTreeMap::new(),
             now: Mutex::default(),
         }
@@ -129,10 +123,11 @@ impl Session {
         tool: &str,
         shown: &str,
         arguments: JsonObject,
+        progress: &Progress,
     ) -> Result<Value, Error> {
         let connection = self.ready(tool, shown).await?;
         let limit = self.settings.call_limit();
-        let called = connection.call(tool, shown, arguments, limit).await;
+        let called = connection.call(tool, arguments, progress, limit).await;
         self.after(&connection, &called).await;
         match output::read(called?) {
             Ok(value) => self.known.hide_in(value),
@@ -264,8 +259,7 @@ impl Session {
     }
 
     async fn open(&self) -> Result<Connection, Error> {
-        let on_progress = self.on_progress.clone();
-        Connection::open(&self.outbound, &self.settings, &self.known, on_progress).await
+        Connection::open(&self.outbound, &self.settings, &self.known).await
     }
 
     /// The protocol of the current connection.

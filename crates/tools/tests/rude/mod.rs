@@ -9,12 +9,15 @@
     reason = "each test uses a part of it"
 )]
 
+use futures::future::BoxFuture;
 use paraph_gateway::{
-    DynTool, Gateway, Level, Limits, MemoryStore, Policy, Reply, Scope, Session, ToolCall,
+    DynTool, Gateway, Injections, Level, Limits, Listener, MemoryStore, Policy, ProgressReport,
+    Reply, Scope, Session, ToolCall,
 };
 use paraph_tools::{McpClient, McpOptions, McpServer, Outbound, OutboundSettings};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// A program by its name in `PATH`, or nothing and a word on it.
@@ -110,12 +113,42 @@ impl Run {
 
     /// What the model reads.
     pub async fn call(&self, tool: &str, args: Value) -> Value {
+        self.call_told(tool, args, &Told::default()).await
+    }
+
+    /// The same, with somebody who is told of progress.
+    pub async fn call_told(&self, tool: &str, args: Value, told: &Told) -> Value {
         let n = self.calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         let call = ToolCall::native(tool, &args.to_string());
-        let Reply::Observed(seen) = self.session.call(&n.to_string(), &call).await.unwrap() else {
+        let with = Injections::new().listener(told);
+        let Reply::Observed(seen) = self
+            .session
+            .call_with(&n.to_string(), &call, &with)
+            .await
+            .unwrap()
+        else {
             panic!("{tool} was not answered");
         };
         serde_json::from_str(&seen.content).unwrap()
+    }
+}
+
+/// Notes what it is told of progress, as JSON.
+#[derive(Default)]
+pub struct Told(Mutex<Vec<(String, Value)>>);
+
+impl Told {
+    /// Each report with the name of its tool.
+    pub fn reports(&self) -> Vec<(String, Value)> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Listener for Told {
+    fn progress(&self, report: ProgressReport) -> BoxFuture<'_, ()> {
+        let json = serde_json::from_str(&report.json).unwrap();
+        self.0.lock().unwrap().push((report.tool, json));
+        Box::pin(std::future::ready(()))
     }
 }
 
