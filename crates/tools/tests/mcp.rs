@@ -418,15 +418,26 @@ async fn a_tool_that_nobody_reviewed_is_neither_shown_in_the_servers_words_nor_c
 
 #[tokio::test]
 async fn a_tool_that_changes_while_connected_is_disabled_and_comes_back_as_it_was() {
+    for (manner, spoken) in [
+        ("changing", "2025-11-25"),
+        ("modern-changing", "2026-07-28"),
+    ] {
+        change_while_connected(manner, spoken).await;
+    }
+}
+
+async fn change_while_connected(manner: &str, spoken: &str) {
     let (echo, announce) = (
         listed("echo", "Says it back.", "text"),
         listed("announce", "Tells.", "a"),
     );
     let before = [echo, announce.clone()];
-    let Some(changing) = Changing::new(&before) else {
+    let Some(mut changing) = Changing::new(&before) else {
         return;
     };
+    changing.settings.args[1] = manner.to_owned();
     let client = changing.connect(&changing.reviewed().await).await;
+    assert_eq!(client.protocol().await.as_deref(), Some(spoken));
     let run = Run::of(client.tools()).await;
     assert_eq!(run.call("rude__echo", json!({"text": "x"})).await, "x");
     changing.list(&[

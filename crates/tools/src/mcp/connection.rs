@@ -226,6 +226,8 @@ impl Connection {
             let Ok(mut subscription) = peer.listen(filter).await else {
                 return;
             };
+            // What changed before the server began to tell was told to nobody.
+            changed.store(true, Ordering::SeqCst);
             while let Ok(Some(notification)) = subscription.next().await {
                 if matches!(
                     notification,

@@ -13,9 +13,12 @@ import threading
 import time
 
 manner = sys.argv[1]
+modern = manner.startswith("modern")
 file = sys.argv[2] if len(sys.argv) > 2 else os.devnull
 lock = threading.Lock()
 cancelled = []
+subscribers = []
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 ECHO = {
     "name": "echo",
@@ -43,7 +46,7 @@ def tools():
         return [ECHO, {**ECHO, "name": "Echo"}]
     if manner == "many":
         return [{**ECHO, "name": f"echo{n}"} for n in range(1_000)]
-    if manner == "changing":
+    if manner.endswith("changing"):
         with open(file) as described:
             return [json.loads(line) for line in described]
     return [ECHO, *OTHERS]
@@ -74,7 +77,10 @@ def call(ident, params):
     if name == "environment":
         return send({"id": ident, "result": {"content": [], "structuredContent": dict(os.environ)}})
     if name == "announce":
-        send({"method": "notifications/tools/list_changed"})
+        # Without a session those are told who asked to be.
+        told = [{"_meta": {SUBSCRIPTION: subscriber}} for subscriber in subscribers] if modern else [{}]
+        for params in told:
+            send({"method": "notifications/tools/list_changed", "params": params})
         return send({"id": ident, "result": text("announced")})
     if name == "cancelled":
         return send({"id": ident, "result": text(json.dumps(len(cancelled)))})
@@ -93,8 +99,8 @@ def answer(message):
     method, ident = message.get("method"), message.get("id")
     params = message.get("params") or {}
     if method == "server/discover":
-        if manner == "modern":
-            capabilities = {"tools": {"listChanged": False}}
+        if modern:
+            capabilities = {"tools": {"listChanged": True}}
             send({"id": ident, "result": {"resultType": "complete", "supportedVersions": ["2026-07-28"],
                   "capabilities": capabilities, "ttlMs": 0, "cacheScope": "private"}})
         elif manner == "touchy":
@@ -109,9 +115,13 @@ def answer(message):
         page = {"tools": tools()}
         if manner == "endless":
             page = {"tools": [], "nextCursor": f"after {ident}"}
-        if manner == "modern":
+        if modern:
             page = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **page}
         send({"id": ident, "result": page})
+    elif method == "subscriptions/listen":
+        subscribers.append(ident)
+        send({"method": "notifications/subscriptions/acknowledged",
+              "params": {"_meta": {SUBSCRIPTION: ident}, "notifications": params["notifications"]}})
     elif method == "tools/call":
         threading.Thread(target=call, args=(ident, params), daemon=True).start()
     elif method == "notifications/cancelled":
