@@ -34,6 +34,8 @@ pub(crate) struct RunContext {
     /// But for the epoch, which only a lease has.
     pub(crate) scope: Scope,
     pub(crate) limits: Limits,
+    /// Where the run is another's child.
+    pub(crate) purse: Option<Budget>,
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) price: Option<Price>,
     pub(crate) tell_messages: bool,
@@ -126,8 +128,9 @@ impl RunContext {
             epoch: ctx.lease().epoch,
             ..self.scope.clone()
         };
-        let limits = self.limits.clone();
-        let session = self.gateway.resume(scope, limits, &spent.usage()).await?;
+        let purse = self.purse.clone();
+        let purse = purse.unwrap_or_else(|| Budget::new(self.limits.clone()));
+        let session = self.gateway.resume_in(scope, purse, &spent.usage()).await?;
         if self.again {
             self.model.go_on_after(spent.attempts);
             self.attempts.store(spent.attempts, Ordering::Relaxed);
@@ -266,6 +269,26 @@ impl<'r> Asking<'r> {
         assembler.finish()
     }
 
+    /// Asks the model for something beside the run's decisions: it is paid for as these are, and is no step. Nothing
+    /// if it cannot be had.
+    pub(crate) async fn aside(&self, mut request: ChatRequest) -> Option<String> {
+        let budget = self.session.budget();
+        let input = Estimate::of(&request).total() as u64;
+        let held = self.set_aside(input, &mut request).ok()?;
+        request.deadline = budget.deadline();
+        let answer = self.run.model.complete(&request);
+        let answered = match budget.within(Duration::MAX, answer).await {
+            Ok(answered) => answered.map_err(Failed::Model),
+            Err(_) => Err(Failed::Late),
+        };
+        self.settle(held, &answered, input);
+        let reply = answered.ok()?;
+        let attempts = u64::from(reply.attempts);
+        self.run.attempts.fetch_add(attempts, Ordering::Relaxed);
+        let text = reply.message.text().trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
     /// Sets aside the most that the call may use, and bounds its answer by what is left. Only a run with
     /// a limit on tokens or money bounds it: not every server takes such a bound.
     fn set_aside(&self, input: u64, request: &mut ChatRequest) -> Result<Reserved, Stop> {
@@ -283,8 +306,9 @@ impl<'r> Asking<'r> {
                 affordable(left.micro_dollars.saturating_sub(rest), price)
             }
         };
-        let answer = ANSWER_TOKENS.min(by_tokens).min(by_money);
-        if answer < SHORTEST_ANSWER {
+        let wanted = request.max_tokens.map_or(ANSWER_TOKENS, u64::from);
+        let answer = wanted.min(by_tokens).min(by_money);
+        if answer < SHORTEST_ANSWER.min(wanted) {
             return Err(match by_tokens <= by_money {
                 true => Stop::MaxTokens,
                 false => Stop::MaxCost,

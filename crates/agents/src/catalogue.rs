@@ -8,15 +8,17 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentInfo {
     /// Its name on the command line.
-    pub name: &'static str,
+    pub name: String,
     /// What it does.
-    pub about: &'static str,
+    pub about: String,
     /// How its model says what it wants.
     pub dialect: Dialect,
     /// The model of OpenAI's that it uses unless told otherwise.
-    pub default_model: &'static str,
+    pub default_model: String,
+    /// Models that are asked when its own fails, as people write them.
+    pub fallbacks: Vec<String>,
     /// What it does without a task.
-    pub default_task: &'static str,
+    pub default_task: String,
     /// Its tools, in the order in which the model sees them.
     pub tools: Vec<ToolInfo>,
     /// What a run may use unless told otherwise.
@@ -27,27 +29,28 @@ pub struct AgentInfo {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolInfo {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// What it does to the world.
     pub level: Level,
     /// What it does.
-    pub about: &'static str,
+    pub about: String,
 }
 
 /// The built-in agents.
 pub fn builtin() -> Vec<AgentInfo> {
     vec![AgentInfo {
-        name: "support",
-        about: "Answers a customer's refund question from profile, billing and policy",
+        name: "support".to_owned(),
+        about: "Answers a customer's refund question from profile, billing and policy".to_owned(),
         dialect: Dialect::Strict,
-        default_model: "gpt-4.1-mini",
-        default_task: "Can I get a refund now?",
+        default_model: "gpt-4.1-mini".to_owned(),
+        fallbacks: Vec::new(),
+        default_task: "Can I get a refund now?".to_owned(),
         tools: support::TOOLS
             .iter()
             .map(|(name, about)| ToolInfo {
-                name,
+                name: (*name).to_owned(),
                 level: Level::Read,
-                about,
+                about: (*about).to_owned(),
             })
             .collect(),
         limits: support::limits(),

@@ -22,6 +22,17 @@ pub enum Error {
         /// The longest task.
         limit: usize,
     },
+    /// A variable was given that no prompt of the agent's file can use.
+    #[error("the file has no variable `{name}`: {advice}")]
+    UnknownVariable {
+        /// Its name.
+        name: String,
+        /// What was probably meant, or what there is.
+        advice: String,
+    },
+    /// The schema of an agent's answers cannot be used.
+    #[error("the schema of the answer cannot be used: {0}")]
+    BadOutput(String),
     /// A run was to go on, or to begin at a checkpoint, where nothing is due.
     #[error("nothing is left to do on thread `{0}` there")]
     NothingLeft(String),

@@ -141,6 +141,24 @@ pub enum AgentEventData {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         detail: Option<String>,
     },
+    /// Older messages were summarised by the model, because the conversation was full.
+    Summarised {
+        /// The step that needed it.
+        step: u64,
+        /// How many messages.
+        messages: u64,
+    },
+    /// Something happened in the run of an agent that this one called as a tool.
+    Child {
+        /// The agent that was called.
+        agent: String,
+        /// Its run.
+        child_run_id: RunId,
+        /// Its thread.
+        child_thread_id: String,
+        /// What happened; how it ended is the end of the tool's call.
+        event: Box<AgentEventData>,
+    },
     /// A superstep ended and the graph went on.
     Routed {
         /// The superstep.

@@ -38,6 +38,7 @@
 //! - `react`: the loop of these ([`React`]).
 //! - `support`: the refund agent, with JSON actions or with tool calls ([`Support`]).
 //! - `rehearsal`: a rule-based model that plays the support agent's part ([`Rehearsal`]).
+//! - `declared`: agents that stand in a TOML file ([`read_agent_file`]).
 
 mod catalogue;
 mod terms;
@@ -60,11 +61,18 @@ mod support;
 mod tool_node;
 mod tools_condition;
 
+mod declared;
+
 mod error;
 
 pub use catalogue::{AgentInfo, ToolInfo, builtin};
 pub use conversation::{
     Conversation, HasMessages, MessagesState, MessagesStateUpdate, add_messages,
+};
+pub use declared::{
+    AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, Declared, HttpFacts, JudgeMcp, Mistake,
+    OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull, agent_schema,
+    read_agent_file,
 };
 pub use error::Error;
 pub use event::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};

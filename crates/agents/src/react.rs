@@ -6,6 +6,7 @@
 use crate::asking::{Asking, Early};
 use crate::calling::Calling;
 use crate::conversation::{Conversation, HasMessages, add_messages};
+use crate::declared::{ContextSpec, Output, Sent, Summary, within};
 use crate::ending::{Ending, keep_first};
 use crate::outcome::{RunResult, TraceRow, of_messages};
 use crate::run::{AgentRun, Application, Begin, Beginning, Route, outcome_of, start};
@@ -15,12 +16,13 @@ use crate::tool_node::{Desk, ToolNode};
 use crate::tools_condition::{TOOLS, tools_condition};
 use crate::{AgentEventData, Error, Terms};
 use futures::future::BoxFuture;
-use paraph_gateway::{Dialect, Gateway, Stop};
+use paraph_gateway::{Dialect, Gateway, LlmError, Stop};
 use paraph_graph::{
     CheckpointId, Ctx, Drawing, END, Goto, Graph, Interrupt, MemoryStore, NodeError, RunId, State,
     Store, Update, with,
 };
 use paraph_models::{Body, ChatRequest, Message, Messages, ToolSpec, repair};
+use std::sync::Arc;
 
 const MODEL: &str = "model";
 
@@ -40,10 +42,17 @@ pub(crate) struct ReactState {
     slots: u64,
     /// What the run has used of the model.
     spent: Option<Spent>,
+    /// What stands for the messages that the model is not shown any more.
+    summary: Option<Summary>,
+    /// How often an answer of the run did not have its form.
+    misses: u32,
     /// Why the run ends.
     #[reduce(keep_first)]
     ending: Option<Ending>,
 }
+
+/// The name under which an agent itself speaks in its conversation. A person's messages have none.
+const CHECKER: &str = "checker";
 
 /// An agent that calls tools the provider's way.
 ///
@@ -79,9 +88,75 @@ pub struct React {
     store: Store,
 }
 
+/// How an agent asks its model.
+#[derive(Clone, Debug)]
+pub(crate) struct Speech {
+    /// The instructions.
+    pub(crate) instructions: String,
+    /// 0 for the likeliest answer; nothing leaves it to the provider.
+    pub(crate) temperature: Option<f64>,
+    /// The longest answer.
+    pub(crate) max_answer_tokens: Option<u32>,
+    /// How much of the conversation the model is shown.
+    pub(crate) context: Option<ContextSpec>,
+    /// The form of its answer.
+    pub(crate) output: Option<Arc<Output>>,
+}
+
+impl Speech {
+    fn of(instructions: String) -> Speech {
+        Speech {
+            instructions,
+            temperature: Some(0.0),
+            max_answer_tokens: None,
+            context: None,
+            output: None,
+        }
+    }
+}
+
+/// What an answer without calls leads to.
+enum Finish {
+    /// It has calls.
+    NotYet,
+    Ended(Ending),
+    /// It does not have its form; this is what the model is told.
+    Again(Message),
+}
+
+impl Speech {
+    /// The instructions, with what is not shown of the conversation in short, and the form of the answer.
+    fn instructions(&self, summary: Option<&Summary>) -> String {
+        let before = summary.map(|summary| {
+            let text = &summary.text;
+            format!("\n\nBefore the messages that you see, this happened, in short:\n{text}")
+        });
+        let form = self.output.as_ref().map(|output| output.instructions());
+        let (before, form) = (before.unwrap_or_default(), form.unwrap_or_default());
+        format!("{}{before}{form}", self.instructions)
+    }
+
+    fn finish(&self, answer: &str, misses: u32) -> Finish {
+        let Some(output) = &self.output else {
+            return Finish::Ended(Ending::answered(answer.trim()));
+        };
+        match output.read(answer) {
+            Ok(json) => Finish::Ended(Ending::answered(json)),
+            Err(why) if misses < output.repairs => Finish::Again(Message {
+                name: Some(CHECKER.to_owned()),
+                ..Message::human(Output::complaint(&why))
+            }),
+            Err(why) => Finish::Ended(Ending {
+                detail: Some(format!("the answer does not fit its schema: {why}")),
+                ..Ending::from(Stop::LlmError(LlmError::Decode))
+            }),
+        }
+    }
+}
+
 /// What the model node needs beside the run's context.
 struct Speaker {
-    instructions: String,
+    speech: Speech,
     tools: Vec<ToolSpec>,
 }
 
@@ -95,21 +170,30 @@ impl React {
         instructions: impl Into<String>,
         gateway: Gateway,
     ) -> Result<React, Error> {
-        let name = name.into();
+        React::speaking(name.into(), Speech::of(instructions.into()), gateway)
+    }
+
+    /// An agent that asks its model like this.
+    pub(crate) fn speaking(name: String, speech: Speech, gateway: Gateway) -> Result<React, Error> {
         let tools = gateway.catalogue().iter().map(|tool| ToolSpec {
             name: tool.name.clone(),
             description: tool.about.clone(),
             schema: tool.schema.clone(),
         });
         let speaker = Speaker {
-            instructions: instructions.into(),
+            speech,
             tools: tools.collect(),
+        };
+        // A model whose answer does not have its form is asked again.
+        let after = match &speaker.speech.output {
+            Some(_) => vec![MODEL, TOOLS.name(), END],
+            None => vec![TOOLS.name(), END],
         };
         let graph = Graph::<ReactState>::new(name.clone())
             .node(MODEL, with(speaker, speak))
             .each(TOOLS, ToolNode::of_agent(Tools))
             .start(MODEL)
-            .branch(MODEL, after_model, [TOOLS.name(), END])
+            .branch(MODEL, after_model, after)
             .branch(TOOLS, after_calls, [MODEL, END])
             .build()?;
         Ok(React {
@@ -236,6 +320,7 @@ fn fresh(task: &str) -> Update<ReactState> {
         .messages([Message::human(task)])
         .replace_trace(Vec::new())
         .step(0)
+        .misses(0)
         .spent(None)
         .replace_ending(None)
 }
@@ -254,11 +339,14 @@ impl Application for React {
     type State = ReactState;
 
     fn route(state: &ReactState) -> Route {
-        let called = state.messages.last().is_some_and(|last| !last.is_ai());
+        let last = state.messages.last();
+        let asked_again = last.is_some_and(|last| last.name.as_deref() == Some(CHECKER));
+        let called = last.is_some_and(|last| !last.is_ai()) && !asked_again;
         let from = if called { TOOLS.name() } else { MODEL };
         let cause = match &state.ending {
             Some(ending) if ending.stop == Stop::Success => "the model has its answer".to_owned(),
             Some(ending) => format!("stopped: {}", ending.stop),
+            None if asked_again => "the answer does not have its form".to_owned(),
             None if called => "the model has something new to read".to_owned(),
             None => "the model wants tools".to_owned(),
         };
@@ -266,7 +354,10 @@ impl Application for React {
     }
 
     fn task(state: &ReactState) -> String {
-        let asked = state.messages.iter().rfind(|m| m.body == Body::Human);
+        let asked = state
+            .messages
+            .iter()
+            .rfind(|m| m.body == Body::Human && m.name.is_none());
         asked.map(|m| m.text().into_owned()).unwrap_or_default()
     }
 
@@ -289,6 +380,13 @@ impl Application for React {
 fn after_model(state: &ReactState) -> Goto {
     match state.ending {
         Some(_) => END.into(),
+        None if state
+            .messages
+            .last()
+            .is_some_and(|last| last.body == Body::Human) =>
+        {
+            MODEL.into()
+        }
         None => tools_condition(state),
     }
 }
@@ -325,11 +423,22 @@ async fn answer(
 ) -> Result<Update<ReactState>, Early> {
     let begun = run.begin_step(ctx).await?;
     let step = begun.0;
-    let mut messages = vec![Message::system(speaker.instructions.clone())];
-    messages.extend(repair(&state.messages).messages.into_iter().map(shown));
+    let speech = &speaker.speech;
+    let sound = repair(&state.messages).messages;
+    let sound: Vec<Message> = sound.into_iter().map(shown).collect();
+    let sent = match &speech.context {
+        Some(limits) => within(sound, limits, state.summary.as_ref(), (run, ctx, step)).await?,
+        None => Sent {
+            messages: sound,
+            summary: None,
+        },
+    };
+    let instructions = speech.instructions(sent.summary.as_ref());
     let request = ChatRequest {
         tools: speaker.tools.clone(),
-        ..ChatRequest::new(messages)
+        temperature: speech.temperature,
+        max_tokens: speech.max_answer_tokens,
+        ..ChatRequest::new([vec![Message::system(instructions)], sent.messages].concat())
     };
     let message = run.ask(ctx, begun, request).await?.message;
     let tools: Vec<_> = message
@@ -345,15 +454,21 @@ async fn answer(
         stop_reason: None,
     })
     .await?;
-    let ending = is_final.then(|| Ending::answered(message.text().trim()));
+    let said = match is_final {
+        true => speech.finish(&message.text(), state.misses),
+        false => Finish::NotYet,
+    };
     let slots = run.session.budget().left().tool_calls;
-    let update = ReactState::update()
-        .step(step)
-        .slots(slots)
-        .messages([message]);
-    Ok(match ending {
-        Some(ending) => update.ending(Some(ending)),
-        None => update,
+    let mut update = ReactState::update().step(step).slots(slots);
+    if sent.summary.is_some() && sent.summary != state.summary {
+        update = update.summary(sent.summary);
+    }
+    Ok(match said {
+        Finish::NotYet => update.messages([message]),
+        Finish::Ended(ending) => update.messages([message]).ending(Some(ending)),
+        Finish::Again(complaint) => update
+            .messages([message, complaint])
+            .misses(state.misses.saturating_add(1)),
     })
 }
 

@@ -1,4 +1,5 @@
-//! A rule-based model that plays the support agent's part, so that the agent runs without a key.
+//! A rule-based model that plays the support agent's part, so that the agent runs without a key. For agents of
+//! files, see `declared/rehearsal.rs`.
 //!
 //! It is no script: it reads the task and the observations like any model, and speaks both dialects.
 //! Other customers, prices and policies get other, right answers. It knows nothing that it was not told,
@@ -21,9 +22,16 @@ impl ChatModel for Rehearsal {
     }
 
     fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
-        let mut chunk = match request.tools.is_empty() {
-            true => as_action(Brief::of_payload(&request.messages).next_move()),
-            false => as_calls(Brief::of_messages(&request.messages).next_move()),
+        let strict = request.tools.is_empty();
+        let brief = match strict {
+            true => Brief::of_payload(&request.messages),
+            false => Brief::of_messages(&request.messages),
+        };
+        let mut chunk = match read_goal(&brief.goal) {
+            // Another agent's task: it has no facts to go by there.
+            None => crate::declared::rehearse(request),
+            Some(_) if strict => as_action(brief.next_move()),
+            Some(_) => as_calls(brief.next_move()),
         };
         chunk.usage = Some(Usage::new(0, 0));
         futures::stream::iter([Ok(chunk)]).boxed()

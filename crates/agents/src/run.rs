@@ -256,6 +256,7 @@ fn context_of<S: State>(
         },
         gateway: beginning.gateway.clone(),
         limits: terms.limits.clone(),
+        purse: terms.purse.clone(),
         model: terms.model.clone(),
         price: terms.price.clone(),
         tell_messages: terms.tell_messages,

@@ -1,7 +1,7 @@
 //! On what terms a run is made: plain data that the command line or a server fills in.
 
 use crate::Error;
-use paraph_gateway::{Dialect, Limits, LoopRule, Price};
+use paraph_gateway::{Budget, Dialect, Limits, LoopRule, Price};
 use paraph_graph::RunId;
 use paraph_models::ChatModel;
 use serde_json::Value;
@@ -22,6 +22,8 @@ pub struct Terms {
     pub price: Option<Price>,
     /// What the run may use.
     pub limits: Limits,
+    /// The purse that the run spends from, carved from another run's with these limits. Without one it has its own.
+    pub purse: Option<Budget>,
     /// What counts as a loop.
     pub loops: LoopRule,
     /// How the model says what it wants: JSON actions, or the provider's tool calls.
@@ -43,6 +45,7 @@ impl Terms {
             model,
             price: None,
             limits: Limits::default(),
+            purse: None,
             loops: LoopRule::default(),
             dialect: Dialect::Strict,
             thread: thread.into(),

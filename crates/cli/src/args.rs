@@ -1,7 +1,9 @@
 //! The command line. What it takes is a contract; see `paraph --help`.
 
+mod files;
 mod stored;
 
+pub(crate) use files::*;
 pub(crate) use stored::*;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -54,11 +56,24 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  paraph run support \"May I have my money back?\" --user 7\n  \
                       paraph run support \"And how much?\" --thread case-7\n  \
-                      paraph run support --thread case-7 --from 01920000-…"
+                      paraph run support --thread case-7 --from 01920000-…\n  \
+                      paraph run planner/agent.toml \"Plan a day in Basel\" --var language=French"
     )]
     Run(Box<RunArgs>),
     /// List the agents there are
-    Agents(ListArgs),
+    Agents(AgentsArgs),
+    /// Write an agent that runs at once into a folder
+    #[command(
+        after_help = "Example: paraph init planner && paraph run planner/agent.toml \"Plan a day in Basel\""
+    )]
+    Init(InitArgs),
+    /// Find every mistake in an agent's file
+    Check(CheckArgs),
+    /// Print the JSON Schema of a file, for editors
+    Schema {
+        #[command(subcommand)]
+        command: SchemaCommand,
+    },
     /// Look at threads, and fork, copy, export, import, delete or prune them
     Threads {
         #[command(subcommand)]
@@ -108,7 +123,7 @@ pub(crate) struct SourceArgs {
 
 #[derive(Group, Debug)]
 pub(crate) struct RunArgs {
-    /// The agent's name; `paraph agents` lists them
+    /// The agent's name (`paraph agents` lists them), or its file, which ends in .toml
     pub(crate) agent: String,
     /// What to do; `-` reads it from standard input
     pub(crate) task: Option<String>,
@@ -138,6 +153,9 @@ pub(crate) struct RunArgs {
     pub(crate) from: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+    /// What stands for a variable in the prompts of an agent's file; repeatable
+    #[arg(long = "var", value_name = "NAME=VALUE", action = ArgAction::Append, value_parser = variable)]
+    pub(crate) variables: Vec<(String, String)>,
     /// The customer's number
     #[arg(
         long,
@@ -190,15 +208,8 @@ pub(crate) struct BudgetArgs {
 }
 
 #[derive(Group, Debug)]
-pub(crate) struct ListArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Group, Debug)]
 pub(crate) struct GraphArgs {
-    /// The agent's name
+    /// The agent's name, or its file
     pub(crate) agent: String,
     /// The form of the drawing; without it FILE's ending says it, else it is mermaid
     #[arg(long, value_enum)]
@@ -239,6 +250,8 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Group, Debug)]
 pub(crate) struct DoctorArgs {
+    /// An agent's file to look at as well
+    pub(crate) file: Option<String>,
     /// Also ask the configured model for one word, which costs a few tokens
     #[arg(long)]
     pub(crate) online: bool,

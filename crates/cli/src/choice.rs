@@ -1,6 +1,6 @@
 //! Which model runs, with which settings, and what it costs.
 
-use crate::config::{Config, micro_dollars, read_text};
+use crate::config::{Config, Source, micro_dollars, read_text};
 use crate::failure::Failure;
 use crate::patience::{patiently, too_slow};
 use paraph_agents::{AgentInfo, Rehearsal};
@@ -28,10 +28,14 @@ pub(crate) struct Choice {
     pub(crate) note: Option<String>,
 }
 
-/// The model that the configuration asks for, or the first provider's that is configured, or the
+/// The model that the configuration asks for, or the agent's `own`, or the first provider's that is configured, or the
 /// rehearsal.
-pub(crate) fn choose(config: &Config, agent: &AgentInfo) -> Result<Choice, Failure> {
-    let (spec, note) = spec(config, agent)?;
+pub(crate) fn choose(
+    config: &Config,
+    agent: &AgentInfo,
+    own: Option<ModelSpec>,
+) -> Result<Choice, Failure> {
+    let (spec, note) = spec(config, agent, own)?;
     Ok(Choice {
         note,
         ..chosen(config, agent, spec, false)?
@@ -132,7 +136,7 @@ impl Making<'_> {
             spec => self.alone(spec)?,
         };
         names.push(model.name().to_owned());
-        let others = stand_ins(self.config, spec)?;
+        let others = stand_ins(self.config, self.agent, spec)?;
         if others.is_empty() {
             return Ok(model);
         }
@@ -153,15 +157,27 @@ impl Making<'_> {
 }
 
 /// The models that stand in for one that cannot answer. One that plays a script answers by itself.
-fn stand_ins(config: &Config, spec: &ModelSpec) -> Result<Vec<ModelSpec>, Failure> {
+fn stand_ins(
+    config: &Config,
+    agent: &AgentInfo,
+    spec: &ModelSpec,
+) -> Result<Vec<ModelSpec>, Failure> {
     const KEY: &str = "fallback";
     let live = matches!(spec, ModelSpec::Provider { .. } | ModelSpec::Server { .. });
-    let Some(found) = config.get(KEY)?.filter(|_| live) else {
+    if !live {
         return Ok(Vec::new());
+    }
+    let mut specs: Vec<ModelSpec> = match config.get(KEY)? {
+        Some(found) => {
+            let specs = found.text.split(',').filter(|text| !text.trim().is_empty());
+            let specs: Result<_, _> = specs.map(str::parse).collect();
+            specs.map_err(|error| found.wrong(KEY, error))?
+        }
+        None => {
+            let specs: Result<_, _> = agent.fallbacks.iter().map(|text| text.parse()).collect();
+            specs.map_err(Failure::usage)?
+        }
     };
-    let specs = found.text.split(',').filter(|text| !text.trim().is_empty());
-    let specs: Result<Vec<ModelSpec>, _> = specs.map(str::parse).collect();
-    let mut specs = specs.map_err(|error| found.wrong(KEY, error))?;
     specs.retain(|other| other != spec);
     Ok(specs)
 }
@@ -196,10 +212,22 @@ fn unusable(error: paraph_models::Error) -> Failure {
 pub(crate) fn spec(
     config: &Config,
     agent: &AgentInfo,
+    own: Option<ModelSpec>,
 ) -> Result<(ModelSpec, Option<String>), Failure> {
     if let Some(found) = config.get("model")? {
         let spec = found.text.parse();
-        return Ok((spec.map_err(|error| found.wrong("model", error))?, None));
+        let wrong = |error| found.wrong("model", error);
+        let flag = matches!(found.source, Source::Flag(_));
+        let note = own.filter(|_| !flag).map(|own| {
+            format!(
+                "model: {} by {}, instead of the file's {own}",
+                found.text, found.source
+            )
+        });
+        return Ok((spec.map_err(wrong)?, note));
+    }
+    if let Some(own) = own {
+        return Ok((own, None));
     }
     let mut nameless = Vec::new();
     for provider in providers() {
@@ -238,7 +266,7 @@ fn default_model(
     provider: &str,
 ) -> Result<Option<String>, Failure> {
     let named = config.get(&format!("providers.{provider}.model"))?;
-    let own = (provider == "openai").then(|| agent.default_model.to_owned());
+    let own = (provider == "openai").then(|| agent.default_model.clone());
     Ok(named.map(|found| found.text).or(own))
 }
 
@@ -336,7 +364,7 @@ fn amount<T: FromStr>(config: &Config, provider: &str, word: &str) -> Result<Opt
     })
 }
 
-fn ca_certificates(config: &Config) -> Result<Option<String>, Failure> {
+pub(crate) fn ca_certificates(config: &Config) -> Result<Option<String>, Failure> {
     let Some(found) = config.get("ca_file")? else {
         return Ok(None);
     };

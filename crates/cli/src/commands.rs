@@ -1,17 +1,21 @@
 //! The commands, one file each. They parse what is left to parse, call libraries, and print.
 
 mod agents;
+mod check;
 mod completions;
 mod config_show;
 mod doctor;
 mod explain;
 mod follow;
 mod graph;
+mod init;
 mod run;
 mod runs;
+mod schema;
 mod store;
 mod threads;
 
+use crate::application::{Application, Said};
 use crate::args::{Args, Command, ConfigCommand, StoreArgs};
 use crate::config::Config;
 use crate::failure::Failure;
@@ -20,7 +24,7 @@ use crate::started::Started;
 use crate::stores::{Kept, missing};
 use crate::suggest::hint;
 use crate::terminal::Screen;
-use paraph_agents::{AgentInfo, Support, builtin};
+use paraph_agents::{AgentInfo, builtin};
 use paraph_gateway::Dialect;
 use paraph_graph::{RunQuery, ThreadRow};
 
@@ -32,6 +36,9 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
     match args.command {
         Command::Run(args) => run::run(&args),
         Command::Agents(args) => agents::list(&args),
+        Command::Init(args) => init::init(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Schema { command } => schema::print(&command),
         Command::Threads { command } => threads::run(&command),
         Command::Runs { command } => runs::run(&command),
         Command::Store { command } => store::run(&command),
@@ -46,17 +53,12 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
 }
 
 /// The built-in agent of this name.
-fn agent(name: &str) -> Result<AgentInfo, Failure> {
+pub(crate) fn agent(name: &str) -> Result<AgentInfo, Failure> {
     /// Agents that this version does not have yet.
     const LATER: [&str; 3] = ["weather", "research", "triage"];
     let all = builtin();
     if let Some(found) = all.iter().find(|agent| agent.name == name) {
         return Ok(found.clone());
-    }
-    if name.ends_with(".toml") {
-        return Err(Failure::Usage(format!(
-            "{name}: agents from TOML files come in a later version; `paraph agents` lists what there is"
-        )));
     }
     if LATER.contains(&name) {
         return Err(Failure::Usage(format!(
@@ -68,8 +70,13 @@ fn agent(name: &str) -> Result<AgentInfo, Failure> {
             "the agent comes before the task: paraph run support {name:?}"
         )));
     }
-    let hint = hint(name, all.iter().map(|agent| agent.name));
-    let names: Vec<_> = all.iter().map(|agent| agent.name).collect();
+    if std::path::Path::new(name).is_dir() {
+        return Err(Failure::Usage(format!(
+            "{name} is a folder: name the agent's file in it, such as {name}/agent.toml"
+        )));
+    }
+    let hint = hint(name, all.iter().map(|agent| agent.name.as_str()));
+    let names: Vec<_> = all.iter().map(|agent| agent.name.as_str()).collect();
     Err(Failure::Usage(format!(
         "there is no agent `{name}`{hint} (known: {})",
         names.join(", ")
@@ -165,29 +172,27 @@ fn not_started(error: paraph_agents::Error) -> Failure {
     }
 }
 
-/// The agent of a run that was started before.
-fn support_for(kept: &Kept, started: &Started) -> Result<Support, Failure> {
-    agent(&started.agent)?;
-    Support::on(&kept.stores(), &started.allow, &started.deny).map_err(Failure::usage)
-}
-
 /// The agent of a thread, and how its model speaks there.
-async fn support_of(kept: &Kept, row: &ThreadRow) -> Result<(Support, Dialect), Failure> {
+async fn agent_of(kept: &Kept, row: &ThreadRow) -> Result<(Application, Dialect), Failure> {
     let newest = RunQuery {
         thread: Some(row.name.clone()),
         limit: Some(1),
         ..RunQuery::default()
     };
+    let rows = kept.threads.runs(&newest).await?;
+    let started = rows.first().and_then(|row| Started::of(row).ok());
+    if let Some(started) = &started {
+        let agent = Application::reader(kept.stores(), started)?;
+        return Ok((agent, started.dialect));
+    }
     let graph = row.graph.as_deref().unwrap_or_default();
     if !builtin().iter().any(|agent| agent.name == graph) {
         return Err(Failure::Usage(format!(
-            "the thread `{}` is of the graph `{graph}`, which is none of this program's: fork it where that              graph runs",
+            "the thread `{}` is of the graph `{graph}`, which is none of this program's: fork it where that \
+             graph runs",
             row.name
         )));
     }
-    let rows = kept.threads.runs(&newest).await?;
-    let started = rows.first().and_then(|row| Started::of(row).ok());
-    let dialect = started.map_or(Dialect::Strict, |started| started.dialect);
-    let support = Support::on(&kept.stores(), &[], &[]).map_err(Failure::usage)?;
-    Ok((support, dialect))
+    let agent = Application::builtin(kept.stores(), Said::default())?;
+    Ok((agent, Dialect::Strict))
 }

@@ -106,6 +106,16 @@ impl Config {
         })
     }
 
+    /// Nothing but defaults.
+    #[cfg(test)]
+    pub(crate) fn empty() -> Config {
+        Config {
+            flags: Vec::new(),
+            environment: Environment::default(),
+            files: Vec::new(),
+        }
+    }
+
     /// A setting's value, if anybody gave one. An empty variable gives none.
     pub(crate) fn find(&self, setting: &Setting) -> Result<Option<Found>, Failure> {
         if let Some((_, found)) = self.flags.iter().find(|(key, _)| *key == setting.key) {

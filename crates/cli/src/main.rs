@@ -10,12 +10,16 @@
 //!   with the run. `pieces`: a state from what is stored of it. `portable`: a thread as one JSON document.
 //! - `cells`: what listings show in a cell.
 //! - `choice`: which model runs, and what it costs.
+//! - `application`: an agent that can be run, whichever it is; `agent_file`: one that stands in a TOML file, read and
+//!   checked. `tools`: what such agents can be given, made from the configuration.
 //! - `output`, `terminal`, `trace`, `lines`: standard output, what a terminal can show, the live trace
 //!   on standard error, and events as JSON lines.
 //! - `patience`: opening files that may keep a reader waiting. `writing`: where files for output really are.
 //! - `signals`, `logging`: interrupts, and the log of the libraries.
 //! - `failure`: what ends the program, with its exit code. `suggest`: "did you mean".
 
+mod agent_file;
+mod application;
 mod args;
 mod cells;
 mod choice;
@@ -33,6 +37,7 @@ mod started;
 mod stores;
 mod suggest;
 mod terminal;
+mod tools;
 mod trace;
 mod writing;
 

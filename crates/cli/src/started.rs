@@ -1,13 +1,14 @@
 //! With what a run was started: stored with the run, so that whoever takes it up needs its id alone. No
 //! secret is among it; keys come from where they came from before.
 
+use crate::application::Asked;
 use crate::failure::Failure;
-use paraph_agents::Case;
 use paraph_gateway::{Dialect, Limits, LoopRule};
 use paraph_graph::{CheckpointId, RunRow};
 use paraph_models::ModelSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The form of these arguments. A program refuses those of a newer one.
@@ -36,6 +37,24 @@ pub(crate) struct Started {
     pub(crate) allow: Vec<String>,
     #[serde(default)]
     pub(crate) deny: Vec<String>,
+    /// The file that the agent stands in, if it is none of the program's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<StartedFile>,
+}
+
+/// The file of an agent as it was when the run began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StartedFile {
+    /// Where it is, from the root.
+    pub(crate) path: PathBuf,
+    /// Stands for all of it that matters to a run that goes on.
+    pub(crate) digest: String,
+    /// What `--var` said.
+    #[serde(default)]
+    pub(crate) variables: BTreeMap<String, String>,
+    /// Whether its agents speak by the models that it names; else all of them by the run's.
+    #[serde(default)]
+    pub(crate) own_models: bool,
 }
 
 /// What is chosen for a run besides its model.
@@ -49,6 +68,7 @@ pub(crate) struct Chosen<'a> {
     pub(crate) loops: LoopRule,
     pub(crate) allow: &'a [String],
     pub(crate) deny: &'a [String],
+    pub(crate) file: Option<StartedFile>,
 }
 
 impl Started {
@@ -67,6 +87,7 @@ impl Started {
             loops: chosen.loops,
             allow: chosen.allow.to_vec(),
             deny: chosen.deny.to_vec(),
+            file: chosen.file,
         }
     }
 
@@ -95,11 +116,19 @@ impl Started {
     }
 
     /// What was asked.
-    pub(crate) fn case(&self) -> Option<Case> {
-        Some(Case {
+    pub(crate) fn asked(&self) -> Asked {
+        Asked {
             user: self.user,
-            question: self.task.clone()?,
-        })
+            task: self.task.clone(),
+        }
+    }
+
+    /// The agent, as a command names it.
+    pub(crate) fn named(&self) -> String {
+        match &self.file {
+            Some(file) => crate::stores::quoted(&file.path.display().to_string()),
+            None => self.agent.clone(),
+        }
     }
 
     /// The model, with paths that lead from here to where they led then.
@@ -114,7 +143,7 @@ impl Started {
 }
 
 /// The same model for whoever stands elsewhere.
-fn moved(spec: ModelSpec, directory: &Path) -> ModelSpec {
+pub(crate) fn moved(spec: ModelSpec, directory: &Path) -> ModelSpec {
     match spec {
         ModelSpec::Scripted(file) => ModelSpec::Scripted(directory.join(file)),
         ModelSpec::Replay(dir) => ModelSpec::Replay(directory.join(dir)),

@@ -6,6 +6,8 @@
 use crate::output::note;
 use crate::terminal::{Ink, Screen, printable, printable_line};
 use paraph_agents::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
+use paraph_graph::RunId;
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,8 @@ pub(crate) struct Trace {
     budget: Option<BudgetView>,
     frame: usize,
     drawn: bool,
+    /// The traces of agents that were called, by their runs.
+    children: BTreeMap<RunId, Trace>,
 }
 
 impl Trace {
@@ -43,6 +47,7 @@ impl Trace {
             budget: None,
             frame: 0,
             drawn: false,
+            children: BTreeMap::new(),
         }
     }
 
@@ -149,6 +154,14 @@ impl Trace {
                 let line = format!("route  {from} -> {to}: {cause}");
                 Some(self.screen.paint(Ink::Dim, &line))
             }
+            AgentEventData::Summarised { step, messages } => {
+                let line = format!(
+                    "{}  think  summarised {messages} older messages",
+                    self.step(*step)
+                );
+                Some(self.screen.paint(Ink::Dim, &line))
+            }
+            AgentEventData::Child { .. } => self.child(&event.data),
             AgentEventData::Budget { budget } => {
                 self.budget = Some(budget.clone());
                 None
@@ -159,6 +172,35 @@ impl Trace {
             }
             _ => None,
         }
+    }
+
+    /// A line of an agent that was called, behind its name.
+    fn child(&mut self, data: &AgentEventData) -> Option<String> {
+        let AgentEventData::Child {
+            agent,
+            child_run_id,
+            child_thread_id,
+            event,
+        } = data
+        else {
+            return None;
+        };
+        let screen = self.screen;
+        let child = self
+            .children
+            .entry(*child_run_id)
+            .or_insert_with(|| Trace::new(screen, true));
+        let event = AgentEvent {
+            seq: 0,
+            run_id: *child_run_id,
+            thread_id: child_thread_id.clone(),
+            data: AgentEventData::clone(event),
+        };
+        let _ = child.under_way(&event.data);
+        let lines = child.line(&event)?;
+        let name = screen.paint(Ink::Dim, &format!("{} |", printable_line(agent, NAME)));
+        let lines: Vec<_> = lines.lines().map(|line| format!("{name} {line}")).collect();
+        Some(lines.join("\n"))
     }
 
     /// What the model decided, or why it did not.

@@ -89,7 +89,17 @@ impl Gateway {
         limits: Limits,
         known: &Usage,
     ) -> Result<Session, Stop> {
-        Session::open(self.0.clone(), scope, Budget::new(limits), known).await
+        self.resume_in(scope, Budget::new(limits), known).await
+    }
+
+    /// [`Gateway::resume`] for a run that spends from this purse.
+    pub async fn resume_in(
+        &self,
+        scope: Scope,
+        budget: Budget,
+        known: &Usage,
+    ) -> Result<Session, Stop> {
+        Session::open(self.0.clone(), scope, budget, known).await
     }
 
     /// Opens a run that spends from this purse: a child of another run, with a run id of its own.

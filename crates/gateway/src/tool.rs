@@ -221,8 +221,9 @@ impl<E: std::error::Error> From<E> for ToolError {
     }
 }
 
-type DynRun =
-    dyn Fn(Json, Progress) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
+type DynRun = dyn for<'c> Fn(Json, &'c ToolContext<'c>) -> BoxFuture<'c, Result<ToolOutput, ToolError>>
+    + Send
+    + Sync;
 
 /// A tool whose schema is known only at run time: from an MCP server, or from a file.
 ///
@@ -280,6 +281,23 @@ impl DynTool {
         O: IntoOutput,
         Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
     {
+        DynTool::in_context(name, about, schema, move |args, context| {
+            let progress = Progress::from_context(context).unwrap_or_default();
+            let running = run(args, progress);
+            Box::pin(async move { running.await?.into_output() })
+        })
+    }
+
+    /// The same for a tool that looks at its call: what was injected into it, and its key.
+    pub fn in_context(
+        name: impl Into<String>,
+        about: impl Into<String>,
+        schema: serde_json::Value,
+        run: impl for<'c> Fn(Json, &'c ToolContext<'c>) -> BoxFuture<'c, Result<ToolOutput, ToolError>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> DynTool {
         DynTool {
             name: name.into(),
             about: about.into(),
@@ -287,10 +305,7 @@ impl DynTool {
             level: Level::Read,
             timeout: DEFAULT_TIMEOUT,
             output_cap: DEFAULT_OUTPUT_CAP,
-            run: Box::new(move |args, progress| {
-                let running = run(args, progress);
-                Box::pin(async move { running.await?.into_output() })
-            }),
+            run: Box::new(run),
         }
     }
 }

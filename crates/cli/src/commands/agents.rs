@@ -1,6 +1,7 @@
 //! `paraph agents`: which agents there are, with their tools, models and limits.
 
-use crate::args::ListArgs;
+use crate::application::Described;
+use crate::args::AgentsArgs;
 use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_json, table};
 use paraph_agents::{AgentInfo, builtin};
@@ -10,11 +11,11 @@ use serde::Serialize;
 /// One agent in JSON.
 #[derive(Serialize)]
 struct Row {
-    name: &'static str,
-    about: &'static str,
+    name: String,
+    about: String,
     dialect: paraph_gateway::Dialect,
-    default_model: &'static str,
-    default_task: &'static str,
+    default_model: String,
+    default_task: String,
     tools: Vec<paraph_agents::ToolInfo>,
     limits: LimitsRow,
 }
@@ -28,8 +29,11 @@ struct LimitsRow {
     max_tokens: Option<u64>,
 }
 
-pub(super) fn list(args: &ListArgs) -> Result<u8, Failure> {
-    let agents = builtin();
+pub(super) fn list(args: &AgentsArgs) -> Result<u8, Failure> {
+    let agents = match &args.file {
+        Some(name) => vec![described_in(name)?],
+        None => builtin(),
+    };
     if args.json {
         print_json(&agents.into_iter().map(row).collect::<Vec<_>>())?;
         return Ok(FINISHED);
@@ -38,6 +42,19 @@ pub(super) fn list(args: &ListArgs) -> Result<u8, Failure> {
         print(&described(&agent))?;
     }
     Ok(FINISHED)
+}
+
+/// An agent's file as if it were one of the program's.
+fn described_in(name: &str) -> Result<AgentInfo, Failure> {
+    let described = Described::of(name)?;
+    let model = described.model()?;
+    let info = described.info;
+    Ok(AgentInfo {
+        default_model: model.map_or(format!("openai:{}", info.default_model), |model| {
+            model.to_string()
+        }),
+        ..info
+    })
 }
 
 fn row(agent: AgentInfo) -> Row {
@@ -58,6 +75,14 @@ fn row(agent: AgentInfo) -> Row {
     }
 }
 
+/// The model in full: an agent of the program names one of OpenAI's, a file any.
+fn model(named: &str) -> String {
+    match named == "rehearsal" || named.contains(':') {
+        true => named.to_owned(),
+        false => format!("openai:{named}"),
+    }
+}
+
 fn described(agent: &AgentInfo) -> String {
     let limits = &agent.limits;
     let tools: Vec<_> = agent
@@ -67,15 +92,15 @@ fn described(agent: &AgentInfo) -> String {
             vec![
                 format!("    {}", tool.name),
                 tool.level.to_string(),
-                tool.about.to_owned(),
+                tool.about.clone(),
             ]
         })
         .collect();
     format!(
-        "{}: {}\n  model   openai:{} unless told otherwise\n  limits  {} steps, {} tool calls, {} seconds\n  tools\n{}",
+        "{}: {}\n  model   {} unless told otherwise\n  limits  {} steps, {} tool calls, {} seconds\n  tools\n{}",
         agent.name,
         agent.about,
-        agent.default_model,
+        model(&agent.default_model),
         limits.steps,
         limits.tool_calls,
         limits.seconds,

@@ -1,5 +1,6 @@
 //! `paraph doctor`: is everything there that a run needs? It asks nobody over the network unless told to.
 
+use crate::application::Described;
 use crate::args::DoctorArgs;
 use crate::choice::{chosen, spec, spoken_by};
 use crate::config::{Config, Environment, FILE_NAME};
@@ -105,8 +106,13 @@ fn with_config(config: &Config, args: &DoctorArgs) -> Vec<Check> {
         files(config),
     ];
     checks.extend(keys(config));
-    for agent in builtin() {
-        checks.extend(models(config, &agent, args.online));
+    match &args.file {
+        None => {
+            for agent in builtin() {
+                checks.extend(models(config, &agent, None, args.online));
+            }
+        }
+        Some(name) => checks.extend(agent_file(config, name, args.online)),
     }
     checks.push(Check::of("data directory", data_dir(config)));
     checks.push(store(config));
@@ -175,9 +181,39 @@ fn keys(config: &Config) -> Vec<Check> {
     checks
 }
 
-fn models(config: &Config, agent: &AgentInfo, online: bool) -> Vec<Check> {
+/// An agent's file: its mistakes, its model, and whether its tools have what they need.
+fn agent_file(config: &Config, name: &str, online: bool) -> Vec<Check> {
+    const CHECK: &str = "agent file";
+    let described = match Described::of(name) {
+        Ok(described) => described,
+        Err(failure) => return vec![Check::of(CHECK, Err(failure))],
+    };
+    let mut checks = vec![Check::new(
+        CHECK,
+        Verdict::Ok,
+        format!("{name} has no mistakes"),
+    )];
+    if let Some(file) = &described.file {
+        for remark in &file.checked.remarks {
+            checks.push(Check::new(CHECK, Verdict::Note, format!("{name}:{remark}")));
+        }
+        let tools = crate::tools::of_file(config, &file.checked.file);
+        let count = |all: std::collections::BTreeMap<String, Vec<_>>| {
+            let count: usize = all.values().map(Vec::len).sum();
+            format!("{count} can be made")
+        };
+        checks.push(Check::of("tools", tools.map(count)));
+    }
+    match described.model() {
+        Ok(own) => checks.extend(models(config, &described.info, own, online)),
+        Err(failure) => checks.push(Check::of("model", Err(failure))),
+    }
+    checks
+}
+
+fn models(config: &Config, agent: &AgentInfo, own: Option<ModelSpec>, online: bool) -> Vec<Check> {
     // Asked for its health, a model is not recorded.
-    let spec = match spec(config, agent) {
+    let spec = match spec(config, agent, own) {
         Ok((spec, _)) => spoken_by(&spec).clone(),
         Err(failure) => return vec![Check::of("model", Err(failure))],
     };

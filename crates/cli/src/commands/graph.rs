@@ -1,12 +1,12 @@
 //! `paraph graph`: an agent's graph as text or as a picture, without running it.
 
+use crate::application::Described;
 use crate::args::{DrawingFormat, GraphArgs};
 use crate::config::Config;
 use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_bytes};
 use crate::stores::{address, file_of};
 use crate::writing::refuse_own;
-use paraph_agents::Support;
 use paraph_graph::Drawing;
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -43,9 +43,8 @@ pub(super) fn draw(args: &GraphArgs) -> Result<u8, Failure> {
             "a PNG is nothing for a terminal: write it to a file with `-o graph.png`, or try --format ascii",
         ));
     }
-    super::agent(&args.agent)?;
-    let support = Support::new(&[], &[]).map_err(|error| Failure::Broken(error.to_string()))?;
-    let drawn = drawn(&support.drawing(), format, args)?;
+    let drawing = Described::of(&args.agent)?.drawing()?;
+    let drawn = drawn(&drawing, format, args)?;
     match &args.output {
         Some(path) => write(path, &drawn)?,
         None => match drawn {

@@ -1,56 +1,70 @@
 //! `paraph run`: runs an agent, shows it on standard error, and prints its result.
 
 use super::follow::{Printing, Told, follow};
+use crate::application::{Application, Asked, Described, Said};
 use crate::args::RunArgs;
 use crate::choice::{check_price, choose, limits};
-use crate::config::Config;
+use crate::config::{Config, Source};
 use crate::failure::Failure;
 use crate::output::note;
 use crate::started::{Chosen, Started};
 use crate::stores::{Kept, file_of};
 use crate::terminal::{Screen, printable};
 use crate::trace::Trace;
-use paraph_agents::{AgentInfo, AgentRun, Case, Support, Terms};
+use paraph_agents::{AgentInfo, AgentRun, Terms};
 use paraph_gateway::LoopRule;
 use paraph_graph::{CheckpointId, RunId};
+use std::collections::BTreeMap;
 use std::io::Read as _;
 
 /// The most that is read from standard input as a task, in bytes. An agent takes less.
 const MAX_INPUT: u64 = 1024 * 1024;
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
-    let agent = super::agent(&args.agent)?;
+    let mut described = Described::of(&args.agent)?;
+    let variables = variables(args, &described)?;
     let config = Config::load(&args.store.sources, flags(args))?;
+    if !own_models(&config)? {
+        described.info.fallbacks.clear();
+    }
     let screen = Screen::of_stderr(&config.environment);
     super::start_log(&config)?;
     let store = crate::stores::address(&config)?;
     crate::stores::key(&config)?;
     crate::stores::lease(&config)?;
     super::threads::retention(&config)?;
-    let asked = Asked {
-        user: args.user,
-        task: task(args, &agent)?,
-        from: match &args.from {
-            Some(id) => Some(super::threads::checkpoint(id, "--from")?),
-            None => None,
+    let from = args.from.as_deref();
+    let from = from.map(|id| super::threads::checkpoint(id, "--from"));
+    let asking = Asking {
+        asked: Asked {
+            user: args.user,
+            task: task(args, &described)?,
         },
+        from: from.transpose()?,
+        variables,
     };
-    let terms = terms(args, &agent, &config, &asked)?;
+    let terms = terms(args, &described, &config, &asking)?;
     let printing = Printing::of(&args.printing, file_of(&store.text).as_deref())?;
     super::runtime()?.block_on(async {
         let kept = Kept::open(&config).await?;
-        let support = Support::on(&kept.stores(), &args.allow, &args.deny);
-        let support = support.map_err(Failure::usage)?;
-        for warning in support.warnings() {
+        let said = Said {
+            allow: &args.allow,
+            deny: &args.deny,
+            variables: Some(&asking.variables),
+            own_models: own_models(&config)?,
+            resumed: false,
+        };
+        let agent = described.open(&config, kept.stores(), said)?;
+        for warning in agent.warnings() {
             note(&format!("warning: {}", printable(warning)));
         }
         if !args.printing.quiet {
             kept.warn_of_short_disk();
-            if asked.from.is_none() {
+            if asking.from.is_none() {
                 tell_of_unfinished(&kept, &terms.thread).await?;
             }
         }
-        let run = asked.start(&kept, &support, &terms).await?;
+        let run = asking.start(&kept, &agent, &terms).await?;
         let told = Told {
             printing,
             trace: Trace::new(screen, args.printing.quiet),
@@ -73,31 +87,26 @@ async fn tell_of_unfinished(kept: &Kept, thread: &str) -> Result<(), Failure> {
 }
 
 /// What the run is to do, and where it begins.
-struct Asked {
-    user: u64,
-    /// Nothing for what is due at a checkpoint.
-    task: Option<String>,
+struct Asking {
+    asked: Asked,
     from: Option<CheckpointId>,
+    /// What stands for variables in prompts.
+    variables: BTreeMap<String, String>,
 }
 
-impl Asked {
+impl Asking {
     async fn start(
         &self,
         kept: &Kept,
-        support: &Support,
+        agent: &Application,
         terms: &Terms,
     ) -> Result<AgentRun, Failure> {
-        let case = self.task.clone().map(|question| Case {
-            user: self.user,
-            question,
-        });
-        let run = match (self.from, case) {
-            (Some(from), case) => {
+        let run = match self.from {
+            Some(from) => {
                 super::threads::row(kept, &terms.thread).await?;
-                support.replay(from, case.as_ref(), terms).await
+                agent.replay(from, &self.asked, terms).await
             }
-            (None, Some(case)) => support.start(&case, terms).await,
-            (None, None) => Err(paraph_agents::Error::EmptyTask),
+            None => agent.start(&self.asked, terms).await,
         };
         run.map_err(super::not_started)
     }
@@ -128,28 +137,30 @@ fn flags(args: &RunArgs) -> Vec<(&'static str, &'static str, Option<&str>)> {
 /// The terms of the run; remarks go to standard error.
 fn terms(
     args: &RunArgs,
-    agent: &AgentInfo,
+    described: &Described,
     config: &Config,
-    asked: &Asked,
+    asking: &Asking,
 ) -> Result<Terms, Failure> {
+    let agent = &described.info;
     let limits = limits(config, agent)?;
-    let loops = config.parse::<LoopRule>("loop")?.unwrap_or_default();
+    let loops = loops(config, described)?;
     let thread = thread(args, agent)?;
-    let choice = choose(config, agent)?;
+    let choice = choose(config, agent, described.model()?)?;
     check_price(&choice, &limits)?;
     if let (Some(remark), false) = (&choice.note, args.printing.quiet) {
         note(remark);
     }
     let chosen = Chosen {
-        agent: agent.name,
+        agent: &agent.name,
         dialect: agent.dialect,
-        user: asked.user,
-        task: asked.task.as_deref(),
-        from: asked.from,
+        user: asking.asked.user,
+        task: asking.asked.task.as_deref(),
+        from: asking.from,
         limits: &limits,
         loops,
         allow: &args.allow,
         deny: &args.deny,
+        file: described.started_file(&asking.variables, own_models(config)?),
     };
     let arguments = Started::now(chosen, &choice.spec).to_value()?;
     Ok(Terms {
@@ -159,15 +170,20 @@ fn terms(
         dialect: agent.dialect,
         tell_messages: args.printing.verbose,
         arguments,
-        ..Terms::new(choice.model, thread)
+        ..Terms::new(described.tooled(choice.model), thread)
     })
 }
 
 /// The task; nothing if what is due at a checkpoint is to be run.
-fn task(args: &RunArgs, agent: &AgentInfo) -> Result<Option<String>, Failure> {
+fn task(args: &RunArgs, described: &Described) -> Result<Option<String>, Failure> {
+    let agent = &described.info;
     match args.task.as_deref() {
         None if args.from.is_some() => Ok(None),
-        None => Ok(Some(agent.default_task.to_owned())),
+        None if agent.default_task.is_empty() => Err(Failure::Usage(format!(
+            "what is it to do? paraph run {} \"TASK\" (or write `task` into the file)",
+            crate::stores::quoted(&args.agent)
+        ))),
+        None => Ok(Some(agent.default_task.clone())),
         Some("-") => {
             let wrong =
                 |why: &dyn std::fmt::Display| Failure::Usage(format!("standard input: {why}"));
@@ -186,6 +202,40 @@ fn task(args: &RunArgs, agent: &AgentInfo) -> Result<Option<String>, Failure> {
         }
         Some(task) => Ok(Some(task.to_owned())),
     }
+}
+
+/// Whether the agents of a file speak by the models that it names: unless the configuration names one for all.
+fn own_models(config: &Config) -> Result<bool, Failure> {
+    Ok(config.get("model")?.is_none())
+}
+
+/// What counts as a loop: what the configuration says, else the file, else the same as always.
+fn loops(config: &Config, described: &Described) -> Result<LoopRule, Failure> {
+    let own = described
+        .file
+        .as_ref()
+        .map(|file| file.checked.file.main.loops);
+    match (config.get("loop")?, own) {
+        (Some(found), Some(own)) if found.source == Source::Default => Ok(own),
+        _ => Ok(config.parse::<LoopRule>("loop")?.unwrap_or_default()),
+    }
+}
+
+/// What `--var` says. Only agents in files have variables.
+fn variables(args: &RunArgs, described: &Described) -> Result<BTreeMap<String, String>, Failure> {
+    if described.file.is_none() && !args.variables.is_empty() {
+        let agent = &described.info.name;
+        return Err(Failure::Usage(format!(
+            "--var: `{agent}` is no agent in a file and has no variables"
+        )));
+    }
+    let mut variables = BTreeMap::new();
+    for (name, value) in &args.variables {
+        if variables.insert(name.clone(), value.clone()).is_some() {
+            return Err(Failure::Usage(format!("--var: `{name}` is given twice")));
+        }
+    }
+    Ok(variables)
 }
 
 fn thread(args: &RunArgs, agent: &AgentInfo) -> Result<String, Failure> {

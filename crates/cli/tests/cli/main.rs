@@ -6,6 +6,7 @@
     reason = "a test that cannot be set up has failed"
 )]
 
+mod agent_files;
 mod attacks;
 mod configuration;
 #[cfg(feature = "pictures")]
@@ -22,6 +23,8 @@ mod results;
 mod resuming;
 mod runs;
 mod sandbox;
+#[path = "../../../tools/tests/stand_in/mod.rs"]
+mod stand_in;
 mod stops;
 mod stores;
 mod streams;

@@ -11,10 +11,7 @@ fn mistakes_on_the_command_line_are_named() {
             "there is no agent `suport`; did you mean `support`?",
         ),
         (&["run", "weather"], "comes in a later version"),
-        (
-            &["run", "my-agent.toml"],
-            "agents from TOML files come in a later version",
-        ),
+        (&["run", "my-agent.toml"], "my-agent.toml: No such file"),
         (&["run", "support", "--frobnicate"], "--frobnicate"),
         (
             &["run", "support", "--json", "--events"],

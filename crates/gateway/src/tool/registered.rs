@@ -3,10 +3,7 @@
 //! Called by the session after all checks have passed. Panics of a tool end here.
 
 use super::schema::Schema;
-use super::{
-    DynTool, FromContext as _, IntoOutput, Open, Progress, Tool, ToolContext, ToolError,
-    ToolOutput, ToolSpec,
-};
+use super::{DynTool, IntoOutput, Open, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 use crate::json::Json;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -169,8 +166,7 @@ struct Dynamic(Box<super::DynRun>);
 
 impl Erased for Dynamic {
     fn run<'a>(&'a self, args: &Json, context: &'a ToolContext<'_>) -> Running<'a> {
-        let progress = Progress::from_context(context).unwrap_or_default();
-        (self.0)(args.clone(), progress)
+        (self.0)(args.clone(), context)
     }
 }
 

@@ -1,10 +1,11 @@
 //! `paraph runs resume`: goes on with a run where it was cut off, cancelled or interrupted.
 
 use super::row;
+use crate::application::{Application, Described, Said};
 use crate::args::ResumeArgs;
 use crate::choice::{check_price, chosen};
 use crate::commands::follow::{Printing, Told, follow};
-use crate::commands::{agent, not_started, support_for};
+use crate::commands::not_started;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::note;
@@ -12,16 +13,16 @@ use crate::started::Started;
 use crate::stores::{Kept, lease, quoted};
 use crate::terminal::Screen;
 use crate::trace::Trace;
-use paraph_agents::{AgentRun, Error, Support, Terms};
+use paraph_agents::{AgentRun, Terms};
 use paraph_graph::{Entry, HistoryQuery, RunRow, RunStatus, Scope};
 
 pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Result<u8, Failure> {
     let row = row(&kept, &args.which).await?;
     let started = Started::of(&row)?;
     let mut printing = Printing::of(&args.printing, kept.file.as_deref())?;
-    let support = support_for(&kept, &started)?;
     if row.status == RunStatus::Success {
-        let result = support.result(row.id, &row.thread, started.dialect).await;
+        let agent = Application::reader(kept.stores(), &started)?;
+        let result = agent.result(row.id, &row.thread, started.dialect).await;
         if let Some(result) = result.map_err(not_started)? {
             note(&format!(
                 "run {} was over already; this is its result",
@@ -36,8 +37,13 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
             row.id
         )));
     }
-    let info = agent(&started.agent)?;
-    let choice = chosen(config, &info, started.model()?, true)?;
+    let mut described = Described::started(&started)?;
+    let said = Said::of(&started);
+    if !said.own_models {
+        described.info.fallbacks.clear();
+    }
+    let agent = described.open(config, kept.stores(), said)?;
+    let choice = chosen(config, &described.info, started.model()?, true)?;
     check_price(&choice, &started.limits)?;
     if !args.printing.quiet {
         kept.warn_of_short_disk();
@@ -57,9 +63,9 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
         dialect: started.dialect,
         tell_messages: args.printing.verbose,
         run: Some(row.id),
-        ..Terms::new(choice.model, row.thread.clone())
+        ..Terms::new(described.tooled(choice.model), row.thread.clone())
     };
-    let run = again(&kept, &support, (&row, &started), &terms).await?;
+    let run = again(&kept, &agent, (&row, &started), &terms).await?;
     let screen = Screen::of_stderr(&config.environment);
     let told = Told {
         printing,
@@ -71,7 +77,7 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
 /// The run under its own id: where it stands, or from its beginning if nothing of it was saved.
 async fn again(
     kept: &Kept,
-    support: &Support,
+    agent: &Application,
     (row, started): (&RunRow, &Started),
     terms: &Terms,
 ) -> Result<AgentRun, Failure> {
@@ -86,11 +92,10 @@ async fn again(
                 row.thread, head.id, row.id
             )));
         }
-        let case = started.case();
-        let run = match (started.from, case) {
-            (Some(from), case) => support.replay(from, case.as_ref(), terms).await,
-            (None, Some(case)) => support.start(&case, terms).await,
-            (None, None) => Err(Error::EmptyTask),
+        let asked = started.asked();
+        let run = match started.from {
+            Some(from) => agent.replay(from, &asked, terms).await,
+            None => agent.start(&asked, terms).await,
         };
         return run.map_err(not_started);
     };
@@ -99,7 +104,7 @@ async fn again(
     {
         return Err(moved_on(row, started, &own, &head));
     }
-    support.resume(row.id, terms).await.map_err(not_started)
+    agent.resume(row.id, terms).await.map_err(not_started)
 }
 
 /// Whether a checkpoint of another run was made after this one was handed in. Ids of runs begin with the
@@ -133,7 +138,7 @@ fn moved_on(row: &RunRow, started: &Started, own: &Entry, head: &Entry) -> Failu
         id = row.id,
         own = own.id,
         head = head.id,
-        agent = started.agent,
+        agent = started.named(),
         name = quoted(&row.thread),
     ))
 }

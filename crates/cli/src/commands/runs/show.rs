@@ -1,9 +1,9 @@
 //! `paraph runs show`: how a run stands, with what it was started, and how it ended.
 
 use super::{RunJson, row, standing};
+use crate::application::Application;
 use crate::args::RunShowArgs;
 use crate::cells::{short_time, word};
-use crate::commands::support_for;
 use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_json, table};
 use crate::started::Started;
@@ -43,10 +43,10 @@ pub(super) async fn result(kept: &Kept, row: &RunRow) -> Result<Option<RunResult
     let Ok(started) = Started::of(row) else {
         return Ok(None);
     };
-    let Ok(support) = support_for(kept, &started) else {
+    let Ok(agent) = Application::reader(kept.stores(), &started) else {
         return Ok(None);
     };
-    let result = support.result(row.id, &row.thread, started.dialect).await;
+    let result = agent.result(row.id, &row.thread, started.dialect).await;
     result.map_err(crate::commands::not_started)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{checkpoint, row};
 use crate::args::ForkArgs;
-use crate::commands::support_of;
+use crate::commands::agent_of;
 use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_json};
 use crate::stores::{Kept, quoted};
@@ -41,8 +41,8 @@ pub(super) async fn fork(kept: &Kept, args: &ForkArgs) -> Result<u8, Failure> {
     let forked = match at {
         None => None,
         Some(at) => {
-            let (support, dialect) = support_of(kept, &row).await?;
-            let done = support.fork(name, dialect, at).await;
+            let (agent, dialect) = agent_of(kept, &row).await?;
+            let done = agent.fork(name, dialect, at).await;
             Some(done.map_err(super::super::not_started)?)
         }
     };

@@ -1,0 +1,305 @@
+//! From an agent file to an agent that runs: its gateway, its graph, its instructions.
+//!
+//! Called by whoever composes a program, with the tools and stores that it has. Which model runs, and within what
+//! limits, is said when a run begins ([`Terms`]), as for every agent.
+
+use super::actions::Actions;
+use super::check::policy_of;
+use super::child::Child;
+use super::file::{AgentFile, AgentSpec, OutputSpec};
+use super::mistake::did_you_mean;
+use super::output::Output;
+use super::prompt::fill;
+use crate::react::{React, Speech};
+use crate::{AgentRun, Error, RunResult, Stores, Terms};
+use paraph_gateway::{Dialect, DynTool, Gateway, Price};
+use paraph_graph::{CheckpointId, Drawing, RunId};
+use paraph_models::ChatModel;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a program brings for the agents of a file.
+pub struct Parts {
+    /// Where threads and records are kept.
+    pub stores: Stores,
+    /// The tools of each agent that come from outside the file, by the agent's name.
+    pub tools: BTreeMap<String, Vec<DynTool>>,
+    /// The models of agents that have one of their own, by the agent's name. The others speak by their caller's.
+    pub voices: BTreeMap<String, Voice>,
+    /// What stands for variables in prompts, over what the file says.
+    pub variables: BTreeMap<String, String>,
+    /// Names that the main agent may call besides, whether or not there are such tools.
+    pub allow: Vec<String>,
+    /// What it may not call, whatever the file says.
+    pub deny: Vec<String>,
+}
+
+/// A model, and what it costs.
+#[derive(Clone)]
+pub struct Voice {
+    /// The model.
+    pub model: Arc<dyn ChatModel>,
+    /// Its price, if it is known.
+    pub price: Option<Price>,
+}
+
+/// An agent of a file, ready to run.
+///
+/// ```
+/// use paraph_agents::{Declared, Parts, Rehearsal, Stores, Supply, Terms, read_agent_file};
+/// use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let supply = Supply { builtin: &[], http: None, mcp: None, read: &|_| Err("no files here".into()) };
+/// let text = "name = \"greeter\"\nprompt = \"Greet people in {{town}}.\"\nvariables = { town = \"Basel\" }\n";
+/// let file = read_agent_file(text, &supply).map_err(|mistakes| format!("{mistakes:?}"))?.file;
+/// let agent = Declared::new(&file, Parts::of(Stores::in_memory()))?;
+/// let terms = Terms { limits: file.main.limits(), ..Terms::new(Arc::new(Rehearsal), "morning") };
+/// let result = agent.start("Say hello.", &terms).await?.result().await;
+/// assert!(result.answer().is_some_and(|answer| answer.contains("Say hello.")));
+/// # Ok(()) }
+/// ```
+pub struct Declared {
+    gateway: Gateway,
+    form: Form,
+}
+
+/// How the agent's model speaks.
+enum Form {
+    Messages(Box<React>),
+    Actions(Box<Actions>),
+}
+
+impl Parts {
+    /// These stores, and nothing else.
+    #[must_use]
+    pub fn of(stores: Stores) -> Parts {
+        Parts {
+            stores,
+            tools: BTreeMap::new(),
+            voices: BTreeMap::new(),
+            variables: BTreeMap::new(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+        }
+    }
+}
+
+impl Declared {
+    /// The main agent of a file.
+    ///
+    /// # Errors
+    /// [`Error::UnknownVariable`] for a variable that the file does not have; [`Error::Gateway`] if the tools do not
+    /// fit together.
+    pub fn new(file: &AgentFile, parts: Parts) -> Result<Declared, Error> {
+        let variables = variables(file, &parts.variables)?;
+        let rules = (parts.allow.clone(), parts.deny.clone());
+        let mut building = Building {
+            file,
+            parts,
+            variables,
+            built: BTreeMap::new(),
+        };
+        building.agent(&file.name, &file.main, rules)
+    }
+
+    /// An agent that can only be looked at: its results, its drawing, its branches. It needs no file and no tools.
+    ///
+    /// # Errors
+    /// [`Error::Graph`], which would be a mistake of this crate.
+    pub fn reader(name: &str, dialect: Dialect, stores: Stores) -> Result<Declared, Error> {
+        let mut file = AgentFile {
+            name: name.to_owned(),
+            ..AgentFile::default()
+        };
+        file.main.dialect = dialect;
+        Declared::new(&file, Parts::of(stores))
+    }
+
+    /// Remarks on the rules that are no mistakes.
+    pub fn warnings(&self) -> &[String] {
+        self.gateway.warnings()
+    }
+
+    /// The graph, to be drawn.
+    pub fn drawing(&self) -> Drawing {
+        match &self.form {
+            Form::Messages(agent) => agent.drawing(),
+            Form::Actions(agent) => agent.drawing(),
+        }
+    }
+
+    /// Starts a run. It runs while its events are read. The dialect is the file's, whatever the terms say.
+    ///
+    /// # Errors
+    /// [`Error::EmptyTask`], [`Error::LongTask`].
+    pub async fn start(&self, task: &str, terms: &Terms) -> Result<AgentRun, Error> {
+        match &self.form {
+            Form::Messages(agent) => agent.start(task, terms).await,
+            Form::Actions(agent) => agent.start(task, terms).await,
+        }
+    }
+
+    /// Goes on with a run that was cut off or cancelled. The terms are those it was started with.
+    ///
+    /// # Errors
+    /// [`Error::NothingLeft`] if the thread has nothing that is due.
+    pub async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
+        match &self.form {
+            Form::Messages(agent) => agent.resume(run, terms).await,
+            Form::Actions(agent) => agent.resume(run, terms).await,
+        }
+    }
+
+    /// Starts a run at an older checkpoint of the thread, on a new branch.
+    ///
+    /// # Errors
+    /// As [`Declared::start`] and [`Declared::resume`]; [`Error::Graph`] for an unknown checkpoint.
+    pub async fn replay(
+        &self,
+        at: CheckpointId,
+        task: Option<&str>,
+        terms: &Terms,
+    ) -> Result<AgentRun, Error> {
+        match &self.form {
+            Form::Messages(agent) => agent.replay(at, task, terms).await,
+            Form::Actions(agent) => agent.replay(at, task, terms).await,
+        }
+    }
+
+    /// The result of a run that is over; nothing if the thread has none of this run that is.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] if the store cannot be read.
+    pub async fn result(&self, run: RunId, thread: &str) -> Result<Option<RunResult>, Error> {
+        match &self.form {
+            Form::Messages(agent) => agent.result(run, thread).await,
+            Form::Actions(agent) => agent.result(run, thread).await,
+        }
+    }
+
+    /// Goes back to a checkpoint of a thread: what runs there next begins on a new branch.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] for an unknown checkpoint, and while a run drives the thread.
+    pub async fn fork(&self, thread: &str, at: CheckpointId) -> Result<CheckpointId, Error> {
+        match &self.form {
+            Form::Messages(agent) => agent.fork(thread, at).await,
+            Form::Actions(agent) => agent.fork(thread, at).await,
+        }
+    }
+}
+
+/// The agents of a file while they are built, those that are called before their callers.
+struct Building<'f> {
+    file: &'f AgentFile,
+    parts: Parts,
+    variables: BTreeMap<String, String>,
+    built: BTreeMap<String, Arc<Child>>,
+}
+
+impl Building<'_> {
+    fn agent(
+        &mut self,
+        name: &str,
+        spec: &AgentSpec,
+        rules: (Vec<String>, Vec<String>),
+    ) -> Result<Declared, Error> {
+        let mut tools = self.parts.tools.remove(name).unwrap_or_default();
+        for callee in &spec.tools.agents {
+            if let Some(child) = self.child(callee)? {
+                tools.push(child.tool());
+            }
+        }
+        let gateway = self.gateway(spec, tools, rules)?;
+        let speech = Speech {
+            instructions: fill(&spec.prompt, &self.variables),
+            temperature: Some(spec.temperature.unwrap_or(0.0)),
+            max_answer_tokens: spec.max_answer_tokens,
+            context: spec.context.clone(),
+            output: spec.output.as_ref().map(output).transpose()?,
+        };
+        let threads = self.parts.stores.threads.clone();
+        let form = match spec.dialect {
+            Dialect::Native => {
+                let react = React::speaking(name.to_owned(), speech, gateway.clone())?;
+                Form::Messages(Box::new(react.on(threads)))
+            }
+            Dialect::Strict => {
+                let actions = Actions::new(name.to_owned(), speech, gateway.clone(), threads)?;
+                Form::Actions(Box::new(actions))
+            }
+        };
+        Ok(Declared { gateway, form })
+    }
+
+    /// An agent that is called, built once however many call it. The reader has seen to it that no agent is above
+    /// itself.
+    fn child(&mut self, name: &str) -> Result<Option<Arc<Child>>, Error> {
+        if let Some(built) = self.built.get(name) {
+            return Ok(Some(built.clone()));
+        }
+        let file = self.file;
+        let Some(spec) = file.agents.get(name) else {
+            return Ok(None);
+        };
+        let agent = self.agent(name, spec, (Vec::new(), Vec::new()))?;
+        let child = Arc::new(Child {
+            name: name.to_owned(),
+            about: spec.about.clone().unwrap_or_default(),
+            agent,
+            limits: spec.limits(),
+            loops: spec.loops,
+            voice: self.parts.voices.get(name).cloned(),
+            threads: self.parts.stores.threads.clone(),
+        });
+        self.built.insert(name.to_owned(), child.clone());
+        Ok(Some(child))
+    }
+
+    /// The gateway of an agent: its tools, and the rules of its file over them.
+    fn gateway(
+        &self,
+        spec: &AgentSpec,
+        tools: Vec<DynTool>,
+        (allow, deny): (Vec<String>, Vec<String>),
+    ) -> Result<Gateway, Error> {
+        let known: Vec<_> = tools
+            .iter()
+            .map(|tool| (tool.name.clone(), tool.level))
+            .collect();
+        let policy = policy_of(&spec.policy, &known)
+            .allow_unregistered(allow)
+            .deny(deny);
+        let builder = Gateway::builder(self.parts.stores.records.clone());
+        let builder = tools
+            .into_iter()
+            .fold(builder, paraph_gateway::Builder::dynamic);
+        Ok(builder.policy(policy).build()?)
+    }
+}
+
+fn output(spec: &OutputSpec) -> Result<Arc<Output>, Error> {
+    let output = Output::new(&spec.schema, spec.repairs());
+    output.map(Arc::new).map_err(Error::BadOutput)
+}
+
+/// The variables of a file, with what is said instead.
+fn variables(
+    file: &AgentFile,
+    instead: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, Error> {
+    let mut all = file.variables.clone();
+    for (name, value) in instead {
+        match all.get_mut(name) {
+            Some(known) => known.clone_from(value),
+            None => {
+                return Err(Error::UnknownVariable {
+                    name: name.clone(),
+                    advice: did_you_mean(name, file.variables.keys().map(String::as_str)),
+                });
+            }
+        }
+    }
+    Ok(all)
+}

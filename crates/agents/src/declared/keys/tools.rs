@@ -1,0 +1,242 @@
+//! The keys of tools: by name, by HTTP, from MCP servers, and other agents.
+
+use super::rules::LEVELS;
+use super::{Form, Kind, NAMES, PATH, SETTINGS, TOOLS, Table, key, needed, text};
+
+pub(super) static TOOLS_TABLE: Table = Table {
+    keys: &[
+        key(
+            "builtin",
+            TOOLS,
+            "Tools that the program brings, such as web_search, fetch_page, get_weather and think.",
+        ),
+        key(
+            "http",
+            Kind::List {
+                most: 64,
+                of: &Kind::Table(&HTTP),
+            },
+            "Tools that are one HTTP request each.",
+        ),
+        key(
+            "mcp",
+            NAMES,
+            "The MCP servers whose tools it has. All of the file for the main agent if left out.",
+        ),
+        key("agents", NAMES, "The agents of this file that it may call."),
+    ],
+    one_of: &[],
+};
+
+static HTTP: Table = Table {
+    keys: &[
+        needed("name", text(128, Form::Tool), "The tool's name."),
+        needed(
+            "description",
+            text(4_000, Form::Filled),
+            "What it does and when to use it, for the model.",
+        ),
+        key(
+            "method",
+            Kind::Word(&["GET", "POST", "PUT", "PATCH", "DELETE"]),
+            "The method; GET if left out.",
+        ),
+        needed(
+            "url",
+            text(4_000, Form::Filled),
+            "The address, with arguments in braces: `https://shop.example.com/orders/{number}`.",
+        ),
+        key(
+            "plain_http",
+            Kind::Flag,
+            "Whether the address may be plain `http` beyond this machine.",
+        ),
+        key(
+            "headers",
+            SETTINGS,
+            "Headers: texts, or secrets as `{ env = \"NAME\", prefix = \"Bearer \" }`.",
+        ),
+        key(
+            "query",
+            SETTINGS,
+            "More parameters of the query: texts with arguments in braces, or secrets.",
+        ),
+        key(
+            "body",
+            Kind::Json,
+            "The JSON body; a text that is nothing but an argument becomes its value.",
+        ),
+        key(
+            "arguments",
+            Kind::Map {
+                most: 64,
+                names: Form::Variable,
+                of: &Kind::Schema,
+            },
+            "The arguments, each by the JSON Schema of its value; `optional = true` for those that may be left out.",
+        ),
+        key(
+            "format",
+            Kind::Word(&["json", "text"]),
+            "What the answer is; `json` if left out.",
+        ),
+        key(
+            "result",
+            text(1_000, Form::Filled),
+            "Which part of a JSON answer the model reads, as JSONPath: `$.items[*].title`.",
+        ),
+        key(
+            "level",
+            Kind::Word(&LEVELS),
+            "What the call does to the world. GET reads; a POST that only reads has to say so.",
+        ),
+        key(
+            "timeout_seconds",
+            Kind::Number {
+                least: 0.001,
+                most: 600.0,
+            },
+            "How long a call may take; 20 if left out.",
+        ),
+        key(
+            "max_output",
+            Kind::Whole {
+                least: 1,
+                most: 16 << 20,
+            },
+            "How many bytes of the result the model reads.",
+        ),
+    ],
+    one_of: &[],
+};
+
+pub(super) static MCP: Table = Table {
+    keys: &[
+        key(
+            "command",
+            text(1_000, Form::Filled),
+            "The program to start; it is spoken with over its standard input and output.",
+        ),
+        key(
+            "args",
+            Kind::List {
+                most: 64,
+                of: &Kind::Text {
+                    most: 4_000,
+                    form: Form::Any,
+                },
+            },
+            "Its arguments.",
+        ),
+        key(
+            "env",
+            SETTINGS,
+            "Its environment: texts, or secrets as `{ env = \"NAME\" }`. It gets nothing else, not even PATH.",
+        ),
+        key(
+            "dir",
+            PATH,
+            "The folder it runs in; this file's folder if left out.",
+        ),
+        key(
+            "url",
+            text(4_000, Form::Filled),
+            "The address of a server that speaks streamable HTTP.",
+        ),
+        key(
+            "plain_http",
+            Kind::Flag,
+            "Whether the address may be plain `http` beyond this machine.",
+        ),
+        key(
+            "headers",
+            SETTINGS,
+            "Headers for that server: texts, or secrets.",
+        ),
+        key(
+            "protocol",
+            Kind::Word(&["auto", "2025-11-25", "2026-07-28"]),
+            "Which protocol is spoken; found out if left out.",
+        ),
+        key(
+            "only",
+            Kind::List {
+                most: 256,
+                of: &Kind::Text {
+                    most: 128,
+                    form: Form::Filled,
+                },
+            },
+            "Which of its tools are taken, by its own names; all if left out.",
+        ),
+        key(
+            "levels",
+            Kind::Map {
+                most: 256,
+                names: Form::Filled,
+                of: &Kind::Word(&LEVELS),
+            },
+            "What its tools do to the world, by its own names, `*` for all others; `write` if nothing is said.",
+        ),
+        key(
+            "trust_first_sight",
+            Kind::Flag,
+            "Whether a tool that nobody has reviewed may be used as it is when it is seen first. A later change disables it.",
+        ),
+        key(
+            "pins",
+            Kind::Map {
+                most: 256,
+                names: Form::Tool,
+                of: &Kind::Table(&PIN),
+            },
+            "What was reviewed of its tools, by the names that agents know (`server__tool`); `paraph doctor FILE --online` prints them.",
+        ),
+        key(
+            "start_seconds",
+            Kind::Number {
+                least: 0.001,
+                most: 3_600.0,
+            },
+            "How long starting or connecting may take; 30 if left out.",
+        ),
+        key(
+            "timeout_seconds",
+            Kind::Number {
+                least: 0.001,
+                most: 3_600.0,
+            },
+            "How long a call may take; 60 if left out.",
+        ),
+        key(
+            "max_output",
+            Kind::Whole {
+                least: 1,
+                most: 16 << 20,
+            },
+            "How many bytes of a result the model reads.",
+        ),
+    ],
+    one_of: &["command", "url"],
+};
+
+static PIN: Table = Table {
+    keys: &[
+        needed(
+            "description",
+            text(64, Form::Filled),
+            "The hash of what it says of itself.",
+        ),
+        needed(
+            "schema",
+            text(64, Form::Filled),
+            "The hash of its arguments' schema.",
+        ),
+        needed(
+            "hints",
+            text(64, Form::Filled),
+            "The hash of its other hints.",
+        ),
+    ],
+    one_of: &[],
+};

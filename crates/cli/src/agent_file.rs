@@ -1,0 +1,74 @@
+//! An agent file on disk: read within bounds, checked against what this program has to offer.
+//!
+//! `check`, `run` and every other command that takes an agent's file come here. Nothing is connected to.
+
+use crate::config::read_text;
+use crate::failure::Failure;
+use crate::terminal::printable;
+use paraph_agents::{Checked, HttpFacts, Mistake, Supply, read_agent_file};
+use paraph_tools::HttpTool;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// What came of reading a file.
+pub(crate) type Read = Result<Checked, Vec<Mistake>>;
+
+/// Whether an agent that is named like this is a file.
+pub(crate) fn is_file(agent: &str) -> bool {
+    agent.ends_with(".toml")
+}
+
+/// Reads a file and finds all its mistakes.
+pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
+    let text =
+        read_text(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    let folder = folder(path);
+    let beside = |name: &str| read_text(&folder.join(name)).map_err(|error| error.to_string());
+    let supply = Supply {
+        builtin: &crate::tools::builtin(),
+        http: Some(&judge_http),
+        mcp: None,
+        read: &beside,
+    };
+    Ok(read_agent_file(&text, &supply))
+}
+
+/// The same for a command that needs a file without mistakes.
+pub(crate) fn checked(path: &Path) -> Result<Checked, Failure> {
+    read(path)?.map_err(|mistakes| {
+        let mut text = match mistakes.len() {
+            1 => format!("{} has a mistake:", path.display()),
+            many => format!("{} has {many} mistakes:", path.display()),
+        };
+        for mistake in &mistakes {
+            text.push_str(&format!("\n  {}", line(path, mistake)));
+        }
+        Failure::Usage(text)
+    })
+}
+
+/// A mistake as one line that editors and people find the place by.
+pub(crate) fn line(path: &Path, mistake: &Mistake) -> String {
+    printable(&format!("{}:{mistake}", path.display())).replace('\n', " ")
+}
+
+/// The folder at which paths in the file begin.
+pub(crate) fn folder(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn judge_http(settings: &Value) -> HttpFacts {
+    match serde_json::from_value::<HttpTool>(settings.clone()) {
+        Ok(tool) => HttpFacts {
+            level: tool.level(),
+            mistakes: tool.mistakes(),
+        },
+        Err(error) => HttpFacts {
+            level: paraph_gateway::Level::Read,
+            mistakes: vec![error.to_string()],
+        },
+    }
+}

@@ -1,0 +1,157 @@
+//! The tools that agents in files can be given, and what those need from the configuration.
+//!
+//! The only place that names concrete tools. A secret is looked up here and handed on; it is shown nowhere.
+
+use crate::choice::ca_certificates;
+use crate::config::Config;
+use crate::failure::Failure;
+use paraph_agents::{AgentFile, AgentSpec, ToolInfo};
+use paraph_gateway::{DynTool, Level};
+use paraph_models::SecretString;
+use paraph_tools::{
+    Base, HttpTool, Outbound, OutboundSettings, Proxies, Weather, WebSearch, fetch_page,
+    get_weather, http_tool, think, web_search,
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const SEARCH: &str = "web_search";
+const PAGE: &str = "fetch_page";
+const WEATHER: &str = "get_weather";
+const THINK: &str = "think";
+
+/// What this program brings, as listings show it.
+pub(crate) fn builtin() -> Vec<ToolInfo> {
+    const ABOUT: [(&str, &str); 4] = [
+        (SEARCH, "Searches the web by Tavily (needs TAVILY_API_KEY)"),
+        (PAGE, "Reads a public page as text"),
+        (WEATHER, "Tells the temperature at a place by Open-Meteo"),
+        (
+            THINK,
+            "Takes a note that is read back; needs nothing from outside",
+        ),
+    ];
+    let tool = |(name, about): (&str, &str)| ToolInfo {
+        name: name.to_owned(),
+        level: Level::Read,
+        about: about.to_owned(),
+    };
+    ABOUT.into_iter().map(tool).collect()
+}
+
+/// What an HTTP tool does to the world. (Its settings were checked before.)
+pub(crate) fn level(settings: &Value) -> Level {
+    let tool = serde_json::from_value::<HttpTool>(settings.clone());
+    tool.map(|tool| tool.level()).unwrap_or_default()
+}
+
+/// The tools of each agent of a file, by the agent's name.
+pub(crate) fn of_file(
+    config: &Config,
+    file: &AgentFile,
+) -> Result<BTreeMap<String, Vec<DynTool>>, Failure> {
+    let outside = file.all().any(|(_, spec)| reaches_outside(spec));
+    let outbound = match outside {
+        true => Some(outbound(config)?),
+        false => None,
+    };
+    let mut all = BTreeMap::new();
+    for (name, spec) in file.all() {
+        let mut tools = Vec::new();
+        for tool in &spec.tools.builtin {
+            tools.extend(made(config, outbound.as_ref(), tool)?);
+        }
+        for settings in &spec.tools.http {
+            if let Some(outbound) = &outbound {
+                tools.push(http(config, outbound, settings)?);
+            }
+        }
+        all.insert(name.to_owned(), tools);
+    }
+    Ok(all)
+}
+
+fn reaches_outside(spec: &AgentSpec) -> bool {
+    let tools = &spec.tools;
+    !tools.http.is_empty() || tools.builtin.iter().any(|name| name != THINK)
+}
+
+fn made(
+    config: &Config,
+    outbound: Option<&Outbound>,
+    name: &str,
+) -> Result<Option<DynTool>, Failure> {
+    Ok(match (name, outbound) {
+        (THINK, _) => Some(think()),
+        (PAGE, Some(outbound)) => Some(fetch_page(outbound)),
+        (SEARCH, Some(outbound)) => {
+            let key = config.get("tavily.api_key")?.map(|found| found.text.into());
+            let mut settings = WebSearch::tavily(key).map_err(Failure::usage)?;
+            if let Some(base) = base(config, "tavily.base_url")? {
+                settings.base = base;
+            }
+            Some(web_search(outbound, settings).map_err(Failure::usage)?)
+        }
+        (WEATHER, Some(outbound)) => {
+            let mut settings = Weather::open_meteo().map_err(Failure::usage)?;
+            if let Some(base) = base(config, "open_meteo.base_url")? {
+                settings.forecast = base;
+            }
+            if let Some(base) = base(config, "open_meteo.geocoding_url")? {
+                settings.geocoding = base;
+            }
+            Some(get_weather(outbound, settings))
+        }
+        _ => None,
+    })
+}
+
+fn base(config: &Config, key: &str) -> Result<Option<Base>, Failure> {
+    let Some(found) = config.get(key)? else {
+        return Ok(None);
+    };
+    let base = Base::new(&found.text);
+    base.map(Some).map_err(|error| found.wrong(key, error))
+}
+
+fn http(config: &Config, outbound: &Outbound, settings: &Value) -> Result<DynTool, Failure> {
+    let settings: HttpTool = serde_json::from_value(settings.clone()).map_err(Failure::usage)?;
+    let secret = |name: &str| -> Option<SecretString> {
+        let found = config.environment.secret(name).ok().flatten()?;
+        Some(found.text.into())
+    };
+    http_tool(outbound, &settings, &secret).map_err(Failure::usage)
+}
+
+fn outbound(config: &Config) -> Result<Outbound, Failure> {
+    let text = |key: &str| Ok::<_, Failure>(config.get(key)?.map(|found| found.text));
+    let settings = OutboundSettings {
+        proxies: Proxies {
+            http: text("http_proxy")?,
+            https: text("https_proxy")?,
+            no_proxy: text("no_proxy")?,
+        },
+        ca_certificates: ca_certificates(config)?,
+        ..OutboundSettings::default()
+    };
+    Outbound::new(&settings).map_err(Failure::usage)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails has panicked")]
+
+    use super::*;
+
+    #[test]
+    fn every_tool_that_is_listed_is_made_as_it_is_listed() {
+        let config = Config::empty();
+        let outbound = outbound(&config).unwrap();
+        for listed in builtin() {
+            let tool = made(&config, Some(&outbound), &listed.name)
+                .unwrap()
+                .unwrap();
+            assert_eq!((tool.name, tool.level), (listed.name, listed.level));
+        }
+    }
+}
