@@ -8,13 +8,14 @@ use crate::calling::{Calling, SHOWN_ARGUMENTS, elapsed_ms};
 use crate::ending::Ending;
 use crate::event::{AgentEventData, BudgetView, SpokenMessage};
 use crate::spent::Spent;
+use crate::teller::Teller;
 use crate::terms::ANSWER_TOKENS;
 use futures::StreamExt as _;
 use paraph_gateway::{
     BegunStep, Budget, Dialect, Gateway, Late, Limits, Price, Redactor, Reserved, Scope, Session,
     Spend, Stop, ToolCall, UNLIMITED,
 };
-use paraph_graph::{Ctx, MessagePhase, NodeError};
+use paraph_graph::{Ctx, NodeError};
 use paraph_models::{
     Assembler, ChatModel, ChatReply, ChatRequest, Estimate, Message, ModelError, Usage,
     estimate_message,
@@ -122,6 +123,14 @@ impl RunContext {
         Ok(BudgetView::of(session.budget()))
     }
 
+    /// Opens the session of a run that nobody can take up again, and so needs no lease.
+    pub(crate) async fn open_by_hand(&self) -> Result<(), Stop> {
+        let (scope, limits) = (self.scope.clone(), self.limits.clone());
+        let open = || self.gateway.session(scope, limits);
+        self.session.get_or_try_init(open).await?;
+        Ok(())
+    }
+
     /// Opens the run's session under its lease.
     async fn open(&self, ctx: &Ctx, spent: &Spent) -> Result<Session, Stop> {
         let scope = Scope {
@@ -159,6 +168,17 @@ impl<'r> Asking<'r> {
         })
     }
 
+    /// For the loop by hand, whose session was opened when it began.
+    pub(crate) fn by_hand(run: &'r RunContext) -> Result<Asking<'r>, Early> {
+        let session = run.session.get();
+        let unopened = || Stop::Internal("the run's session was not opened".to_owned());
+        Ok(Asking {
+            run,
+            session: session.ok_or_else(unopened)?,
+            base: 0,
+        })
+    }
+
     /// What the run has used by now, for its state.
     pub(crate) fn spent(&self, ctx: &Ctx) -> Spent {
         let used = self.session.budget().used();
@@ -167,35 +187,36 @@ impl<'r> Asking<'r> {
     }
 
     /// Begins a decision and says so. It counts when it is made; one that is cut off does not.
-    pub(crate) async fn begin_step(&self, ctx: &Ctx) -> Result<(u64, BegunStep), Early> {
+    pub(crate) async fn begin_step(&self, teller: &dyn Teller) -> Result<(u64, BegunStep), Early> {
         let budget = self.session.budget();
         let begun = budget.begin_step()?;
         let step = self.base.saturating_add(begun.number());
         let steps = budget.limits().steps;
-        ctx.emit(AgentEventData::StepStarted {
-            step,
-            max_steps: (steps != UNLIMITED).then_some(steps),
-        })
-        .await?;
+        teller
+            .emit(AgentEventData::StepStarted {
+                step,
+                max_steps: (steps != UNLIMITED).then_some(steps),
+            })
+            .await?;
         Ok((step, begun))
     }
 
     /// Asks the model, as one step that ends with its answer or its failure.
     pub(crate) async fn ask(
         &self,
-        ctx: &Ctx,
+        teller: &dyn Teller,
         (step, begun): (u64, BegunStep),
         mut request: ChatRequest,
     ) -> Result<ChatReply, Early> {
         for message in &request.messages {
-            self.tell(ctx, step, message).await?;
+            self.tell(teller, step, message).await?;
         }
         let started = Instant::now();
         let input = Estimate::of(&request).total() as u64;
         let answered = match self.set_aside(input, &mut request) {
             Err(stop) => Err(Ending::from(stop)),
             Ok(held) => {
-                let answered = self.call(ctx, &mut request).await;
+                let answered = self.call(teller, &mut request).await;
                 self.settle(held, &answered, input);
                 answered.map_err(|error| match error {
                     Failed::Late => Ending::from(Stop::MaxSeconds),
@@ -209,42 +230,48 @@ impl<'r> Asking<'r> {
             Ok(reply) => {
                 let attempts = u64::from(reply.attempts);
                 self.run.attempts.fetch_add(attempts, Ordering::Relaxed);
-                self.tell(ctx, step, &reply.message).await?;
+                self.tell(teller, step, &reply.message).await?;
                 let (usage, estimated) = used(&reply, input);
                 let spend = self.spend(&usage);
-                ctx.emit(AgentEventData::ModelAnswered {
-                    step,
-                    ms,
-                    attempts: reply.attempts,
-                    input_tokens: usage.input_tokens,
-                    output_tokens: usage.output_tokens,
-                    estimated,
-                    micro_dollars: spend.micro_dollars,
-                })
-                .await?;
+                teller
+                    .emit(AgentEventData::ModelAnswered {
+                        step,
+                        ms,
+                        attempts: reply.attempts,
+                        input_tokens: usage.input_tokens,
+                        output_tokens: usage.output_tokens,
+                        estimated,
+                        micro_dollars: spend.micro_dollars,
+                    })
+                    .await?;
                 Ok(reply)
             }
             Err(ending) => {
-                ctx.emit(AgentEventData::ModelFailed {
-                    step,
-                    ms,
-                    stop_reason: ending.stop.clone(),
-                    detail: ending.detail.clone(),
-                })
-                .await?;
+                teller
+                    .emit(AgentEventData::ModelFailed {
+                        step,
+                        ms,
+                        stop_reason: ending.stop.clone(),
+                        detail: ending.detail.clone(),
+                    })
+                    .await?;
                 Err(ending.into())
             }
         }
     }
 
-    async fn call(&self, ctx: &Ctx, request: &mut ChatRequest) -> Result<ChatReply, Failed> {
+    async fn call(
+        &self,
+        teller: &dyn Teller,
+        request: &mut ChatRequest,
+    ) -> Result<ChatReply, Failed> {
         let budget = self.session.budget();
         request.deadline = budget.deadline();
         let answer = async {
             match self.session.scope().dialect {
                 // Half an action is of no use to anybody.
                 Dialect::Strict => self.run.model.complete(request).await,
-                Dialect::Native => self.listen(ctx, request).await,
+                Dialect::Native => self.listen(teller, request).await,
             }
         };
         match budget.within(Duration::MAX, answer).await {
@@ -255,15 +282,18 @@ impl<'r> Asking<'r> {
     }
 
     /// Takes an answer in pieces, and shows each to whoever streams the run in messages mode.
-    async fn listen(&self, ctx: &Ctx, request: &ChatRequest) -> Result<ChatReply, ModelError> {
+    async fn listen(
+        &self,
+        teller: &dyn Teller,
+        request: &ChatRequest,
+    ) -> Result<ChatReply, ModelError> {
         let mut stream = self.run.model.stream(request);
         let mut assembler = Assembler::new();
         let id = assembler.message_id().to_owned();
         while let Some(chunk) = stream.next().await {
             let chunk = chunk?;
             let shown = chunk.to_message_chunk(&id);
-            // Whoever watches may be gone; the run goes on without them.
-            let _ = ctx.message(&id, MessagePhase::Chunk, shown, &[]).await;
+            teller.chunk(&id, shown).await;
             assembler.push(chunk)?;
         }
         assembler.finish()
@@ -358,7 +388,12 @@ impl<'r> Asking<'r> {
         }
     }
 
-    async fn tell(&self, ctx: &Ctx, step: u64, message: &Message) -> Result<(), NodeError> {
+    async fn tell(
+        &self,
+        teller: &dyn Teller,
+        step: u64,
+        message: &Message,
+    ) -> Result<(), NodeError> {
         if !self.run.tell_messages {
             return Ok(());
         }
@@ -372,7 +407,7 @@ impl<'r> Asking<'r> {
             role: message.kind().to_owned(),
             text,
         };
-        ctx.emit(AgentEventData::Message { step, message }).await
+        teller.emit(AgentEventData::Message { step, message }).await
     }
 }
 

@@ -7,12 +7,13 @@ use crate::asking::Unfinished;
 use crate::ending::Ending;
 use crate::event::AgentEventData;
 use crate::outcome::TraceRow;
+use crate::teller::Teller;
 use crate::tool_node::Held;
 use futures::future::BoxFuture;
 use paraph_gateway::{
     Injections, Listener, Observation, ProgressReport, Redactor, Reply, Session, Stop, ToolCall,
 };
-use paraph_graph::{Ctx, NodeError};
+use paraph_graph::NodeError;
 use tokio::time::Instant;
 
 /// How many characters of a call's arguments are shown.
@@ -39,22 +40,23 @@ pub(crate) enum Called {
 }
 
 impl Calling<'_> {
-    /// Calls a tool, once for the task that `ctx` belongs to, and says so.
+    /// Calls a tool, once for the task that the teller belongs to, and says so.
     pub(crate) async fn make(
         &self,
-        ctx: &Ctx,
+        teller: &dyn Teller,
         call: &ToolCall,
         injections: Injections<'_>,
     ) -> Result<Called, NodeError> {
-        ctx.emit(AgentEventData::ToolStarted {
-            step: self.step,
-            tool: call.name().to_owned(),
-            args: self.redactor.brief(call, SHOWN_ARGUMENTS),
-            args_hash: call.args_hash().to_owned(),
-        })
-        .await?;
+        teller
+            .emit(AgentEventData::ToolStarted {
+                step: self.step,
+                tool: call.name().to_owned(),
+                args: self.redactor.brief(call, SHOWN_ARGUMENTS),
+                args_hash: call.args_hash().to_owned(),
+            })
+            .await?;
         let telling = Telling {
-            ctx,
+            teller,
             step: self.step,
             args_hash: call.args_hash(),
         };
@@ -62,39 +64,39 @@ impl Calling<'_> {
         let started = Instant::now();
         let replied = self
             .session
-            .call_with(&ctx.key("call"), call, &injections)
+            .call_with(&teller.call_key(), call, &injections)
             .await;
         let ms = elapsed_ms(started);
         match replied {
             Ok(Reply::Observed(seen)) => {
                 let failure = seen.failure.clone().map(Stop::Failed);
-                let row = self.ended(ctx, ms, call, failure).await?;
+                let row = self.ended(teller, ms, call, failure).await?;
                 Ok(Called::Seen(row, seen))
             }
             Ok(Reply::Unfinished) => Ok(Called::Waits),
-            Ok(_) => self.stopped(ctx, ms, call, Stop::ApprovalPending).await,
-            Err(stop) => self.stopped(ctx, ms, call, stop).await,
+            Ok(_) => self.stopped(teller, ms, call, Stop::ApprovalPending).await,
+            Err(stop) => self.stopped(teller, ms, call, stop).await,
         }
     }
 
     /// The same for a call that is not made, because the run is to end.
     pub(crate) async fn refuse(
         &self,
-        ctx: &Ctx,
+        teller: &dyn Teller,
         call: &ToolCall,
         stop: Stop,
     ) -> Result<Called, NodeError> {
-        self.stopped(ctx, 0, call, stop).await
+        self.stopped(teller, 0, call, stop).await
     }
 
     async fn stopped(
         &self,
-        ctx: &Ctx,
+        teller: &dyn Teller,
         ms: u64,
         call: &ToolCall,
         stop: Stop,
     ) -> Result<Called, NodeError> {
-        let row = self.ended(ctx, ms, call, Some(stop.clone())).await?;
+        let row = self.ended(teller, ms, call, Some(stop.clone())).await?;
         match Unfinished::of(&stop) {
             Some(unfinished) => Err(unfinished.into()),
             None => Ok(Called::Stopped(row, stop)),
@@ -104,7 +106,7 @@ impl Calling<'_> {
     /// Says how a call ended, and gives its row.
     async fn ended(
         &self,
-        ctx: &Ctx,
+        teller: &dyn Teller,
         ms: u64,
         call: &ToolCall,
         failure: Option<Stop>,
@@ -116,24 +118,25 @@ impl Calling<'_> {
             ok: failure.is_none(),
             stop_reason: failure.as_ref().map(ToString::to_string),
         };
-        ctx.emit(AgentEventData::ToolEnded {
-            step: self.step,
-            tool: row.tool.clone(),
-            args: self.redactor.brief(call, SHOWN_ARGUMENTS),
-            args_hash: row.args_hash.clone(),
-            ok: row.ok,
-            ms,
-            detail: failure.clone().and_then(|stop| Ending::from(stop).detail),
-            stop_reason: failure,
-        })
-        .await?;
+        teller
+            .emit(AgentEventData::ToolEnded {
+                step: self.step,
+                tool: row.tool.clone(),
+                args: self.redactor.brief(call, SHOWN_ARGUMENTS),
+                args_hash: row.args_hash.clone(),
+                ok: row.ok,
+                ms,
+                detail: failure.clone().and_then(|stop| Ending::from(stop).detail),
+                stop_reason: failure,
+            })
+            .await?;
         Ok(row)
     }
 }
 
 /// Passes a tool's progress on to whoever streams the run.
 struct Telling<'c> {
-    ctx: &'c Ctx,
+    teller: &'c dyn Teller,
     step: u64,
     args_hash: &'c str,
 }
@@ -152,7 +155,7 @@ impl Listener for Telling<'_> {
                 data,
                 left_out: report.left_out,
             };
-            if let Err(error) = self.ctx.emit(told).await {
+            if let Err(error) = self.teller.emit(told).await {
                 tracing::debug!(%error, "a tool's progress was not told");
             }
         })

@@ -1,6 +1,6 @@
 //! Which agents there are, as data: for listings and for defaults. It runs none of them.
 
-use crate::support;
+use crate::{support, weather};
 use paraph_gateway::{Dialect, Level, Limits};
 use serde::Serialize;
 
@@ -38,21 +38,35 @@ pub struct ToolInfo {
 
 /// The built-in agents.
 pub fn builtin() -> Vec<AgentInfo> {
-    vec![AgentInfo {
+    let support = AgentInfo {
         name: "support".to_owned(),
         about: "Answers a customer's refund question from profile, billing and policy".to_owned(),
         dialect: Dialect::Strict,
         default_model: "gpt-4.1-mini".to_owned(),
         fallbacks: Vec::new(),
         default_task: "Can I get a refund now?".to_owned(),
-        tools: support::TOOLS
-            .iter()
-            .map(|(name, about)| ToolInfo {
-                name: (*name).to_owned(),
-                level: Level::Read,
-                about: (*about).to_owned(),
-            })
-            .collect(),
+        tools: reading(&support::TOOLS),
         limits: support::limits(),
-    }]
+    };
+    let weather = AgentInfo {
+        name: "weather".to_owned(),
+        about: "Finds a place on the web and compares its temperature now".to_owned(),
+        dialect: Dialect::Native,
+        default_model: "gpt-4o-mini".to_owned(),
+        default_task: "Which is the first hotel you find in Boston, if it is lower than 30 degrees there?"
+            .to_owned(),
+        tools: reading(&weather::TOOLS),
+        limits: weather::limits(),
+    };
+    vec![support, weather]
+}
+
+/// Tools that read.
+fn reading(tools: &[(&str, &str)]) -> Vec<ToolInfo> {
+    let tool = |(name, about): &(&str, &str)| ToolInfo {
+        name: (*name).to_owned(),
+        level: Level::Read,
+        about: (*about).to_owned(),
+    };
+    tools.iter().map(tool).collect()
 }

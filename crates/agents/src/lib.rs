@@ -30,13 +30,14 @@
 //! - `event`, `outcome`: what a run tells ([`AgentEvent`]) and what comes out of it ([`RunResult`]).
 //! - `run`: a run under way ([`AgentRun`]): the engine's stream, told in the words of agents.
 //! - `stores`: where threads and records are kept ([`Stores`]). `spent`: what a run has used, in its state.
-//! - `asking`: one model call within the run's budget. `calling`: one tool call, told as it goes.
+//! - `teller`: who passes on what a run says. `asking`: one model call within the run's budget. `calling`: one tool call, told as it goes.
 //! - `ending`: why a run ends, as part of a state.
 //! - `python_json`: JSON laid out as Python's `json.dumps` does, for prompts.
 //! - `conversation`: a channel of messages, and what has one ([`HasMessages`]). `tools_condition`: where to
 //!   go after the model ([`tools_condition`]). `tool_node`: its calls, one task each ([`tool_node`]).
 //! - `react`: the loop of these ([`React`]).
 //! - `support`: the refund agent, with JSON actions or with tool calls ([`Support`]).
+//! - `weather`: hotels and temperatures, on the engine and as a loop by hand ([`Weather`]).
 //! - `rehearsal`: a rule-based model that plays the support agent's part ([`Rehearsal`]).
 //! - `declared`: agents that stand in a TOML file ([`read_agent_file`]).
 
@@ -52,6 +53,7 @@ mod ending;
 mod run;
 mod spent;
 mod stores;
+mod teller;
 
 mod conversation;
 mod python_json;
@@ -60,6 +62,7 @@ mod rehearsal;
 mod support;
 mod tool_node;
 mod tools_condition;
+mod weather;
 
 mod declared;
 
@@ -86,6 +89,7 @@ pub use support::{Case, Support};
 pub use terms::{ANSWER_TOKENS, Terms};
 pub use tool_node::{ToolNode, ToolRuntime, tool_node, update_command};
 pub use tools_condition::{TOOLS, tools_condition, tools_or};
+pub use weather::{Weather, sample_tools};
 
 #[doc = include_str!("docs/from_langgraph.md")]
 pub mod from_langgraph {}

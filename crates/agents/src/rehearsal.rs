@@ -1,5 +1,5 @@
-//! A rule-based model that plays the support agent's part, so that the agent runs without a key. For agents of
-//! files, see `declared/rehearsal.rs`.
+//! A rule-based model that plays the support agent's part, so that the agent runs without a key. For the
+//! weather agent see `weather/rehearsal.rs`, for agents of files `declared/rehearsal.rs`.
 //!
 //! It is no script: it reads the task and the observations like any model, and speaks both dialects.
 //! Other customers, prices and policies get other, right answers. It knows nothing that it was not told,
@@ -22,6 +22,14 @@ impl ChatModel for Rehearsal {
     }
 
     fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
+        let is_weather = |message: &Message| message.text() == crate::weather::INSTRUCTIONS;
+        if request.messages.first().is_some_and(is_weather) {
+            let chunk = Chunk {
+                usage: Some(Usage::new(0, 0)),
+                ..crate::weather::rehearse(request)
+            };
+            return futures::stream::iter([Ok(chunk)]).boxed();
+        }
         let strict = request.tools.is_empty();
         let brief = match strict {
             true => Brief::of_payload(&request.messages),

@@ -118,6 +118,20 @@ pub struct AgentRun {
 }
 
 impl AgentRun {
+    /// A run that is driven elsewhere than by a graph.
+    pub(crate) fn of(
+        events: BoxStream<'static, AgentEvent>,
+        control: Control,
+        (run, thread): (RunId, String),
+    ) -> AgentRun {
+        AgentRun {
+            events,
+            control,
+            run,
+            thread,
+        }
+    }
+
     /// The next event; nothing after the last one.
     pub async fn next(&mut self) -> Option<AgentEvent> {
         self.events.next().await

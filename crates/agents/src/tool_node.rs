@@ -313,7 +313,7 @@ impl<S: HasMessages> std::fmt::Debug for ToolNode<S> {
 }
 
 /// What the model reads of a call, and what the program keeps of it.
-fn result(open: &OpenCall, seen: &Observation) -> Result<Message, NodeError> {
+pub(crate) fn result(open: &OpenCall, seen: &Observation) -> Result<Message, NodeError> {
     let mut message = match seen.ok() {
         true => Message::tool(&open.id, seen.text()),
         false => Message::tool_error(&open.id, seen.text()),

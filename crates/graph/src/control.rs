@@ -135,6 +135,11 @@ impl Control {
         }
     }
 
+    /// Waits until somebody wishes the run to end. For whoever drives a run by hand; graphs listen themselves.
+    pub async fn cancel_requested(&self) {
+        self.token.cancelled().await;
+    }
+
     pub(crate) fn cancelled(&self) -> Option<CancelReason> {
         let code = self.flags.load(Ordering::Relaxed) & !DRAIN;
         CancelReason::ALL
@@ -146,7 +151,8 @@ impl Control {
         self.flags.load(Ordering::Relaxed) & DRAIN != 0
     }
 
-    pub(crate) fn end(&self, ending: Ending) {
+    /// Says how the run ended, to those who wait for it. For whoever drives a run by hand; graphs say it themselves.
+    pub fn end(&self, ending: Ending) {
         self.ending.send_replace(Some(ending));
     }
 }
