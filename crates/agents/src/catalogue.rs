@@ -53,8 +53,9 @@ pub fn builtin() -> Vec<AgentInfo> {
         about: "Finds a place on the web and compares its temperature now".to_owned(),
         dialect: Dialect::Native,
         default_model: "gpt-4o-mini".to_owned(),
-        default_task: "Which is the first hotel you find in Boston, if it is lower than 30 degrees there?"
-            .to_owned(),
+        default_task:
+            "Which is the first hotel you find in Boston, if it is lower than 30 degrees there?"
+                .to_owned(),
         tools: reading(&weather::TOOLS),
         limits: weather::limits(),
     };

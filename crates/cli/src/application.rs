@@ -9,15 +9,18 @@ use crate::failure::Failure;
 use crate::started::{Started, StartedFile};
 use paraph_agents::{
     AgentFile, AgentInfo, AgentRun, AgentSpec, Case, Checked, Declared, Error, Parts, RunResult,
-    Stores, Support, Terms, ToolInfo, Voice,
+    Stores, Support, Terms, ToolInfo, Voice, Weather, sample_tools,
 };
-use paraph_gateway::{Dialect, Level};
+use paraph_gateway::{Dialect, DynTool, Level};
 use paraph_graph::{CheckpointId, Drawing, RunId};
 use paraph_models::{ChatModel, ModelSpec, SchemaMode};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The agent whose tools come from outside.
+pub(crate) const WEATHER: &str = "weather";
 
 /// What an agent is to do.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +29,8 @@ pub(crate) struct Asked {
     pub(crate) user: u64,
     /// Nothing for what is due at a checkpoint.
     pub(crate) task: Option<String>,
+    /// Whether the loop by hand does it, where there is one.
+    pub(crate) by_hand: bool,
 }
 
 impl Asked {
@@ -61,6 +66,8 @@ pub(crate) struct Said<'a> {
     pub(crate) own_models: bool,
     /// Whether a run goes on.
     pub(crate) resumed: bool,
+    /// Whether the model is the rehearsal, which must not need a network.
+    pub(crate) rehearsed: bool,
 }
 
 impl<'a> Said<'a> {
@@ -73,6 +80,7 @@ impl<'a> Said<'a> {
             variables: file.map(|file| &file.variables),
             own_models: file.is_some_and(|file| file.own_models),
             resumed: true,
+            rehearsed: started.is_rehearsed(),
         }
     }
 }
@@ -154,7 +162,7 @@ impl Described {
     pub(crate) fn drawing(&self) -> Result<Drawing, Failure> {
         let stores = Stores::in_memory();
         let agent = match &self.file {
-            None => Application::builtin(stores, Said::default())?,
+            None => Application::builtin(&self.info.name, stores, Said::default(), Vec::new())?,
             Some(file) => {
                 let declared =
                     Declared::reader(&self.info.name, file.checked.file.main.dialect, stores);
@@ -172,7 +180,13 @@ impl Described {
         said: Said<'_>,
     ) -> Result<Application, Failure> {
         let Some(file) = &self.file else {
-            return Application::builtin(stores, said);
+            let name = &self.info.name;
+            let tools = match (&**name, said.rehearsed) {
+                (WEATHER, true) => sample_tools(),
+                (WEATHER, false) => crate::tools::all(config)?,
+                _ => Vec::new(),
+            };
+            return Application::builtin(name, stores, said, tools);
         };
         let voices = match said.own_models {
             true => file.voices(config, &self.info, said.resumed)?,
@@ -280,12 +294,23 @@ fn info(file: &AgentFile) -> AgentInfo {
 /// An agent on a store.
 pub(crate) enum Application {
     Support(Box<Support>),
+    Weather(Box<Weather>),
     Declared(Box<Declared>),
 }
 
 impl Application {
-    /// The program's own agent.
-    pub(crate) fn builtin(stores: Stores, said: Said<'_>) -> Result<Application, Failure> {
+    /// The program's own agent of this name. Tools from outside are only needed to run it.
+    pub(crate) fn builtin(
+        name: &str,
+        stores: Stores,
+        said: Said<'_>,
+        tools: Vec<DynTool>,
+    ) -> Result<Application, Failure> {
+        if name == WEATHER {
+            let weather = Weather::on(&stores, tools, said.allow, said.deny);
+            let weather = weather.map_err(Failure::usage)?;
+            return Ok(Application::Weather(Box::new(weather)));
+        }
         let support = Support::on(&stores, said.allow, said.deny);
         let support = support.map_err(Failure::usage)?;
         Ok(Application::Support(Box::new(support)))
@@ -294,8 +319,8 @@ impl Application {
     /// The agent of a run that was started before, to be looked at: its file need not be there any more.
     pub(crate) fn reader(stores: Stores, started: &Started) -> Result<Application, Failure> {
         if started.file.is_none() {
-            crate::commands::agent(&started.agent)?;
-            return Application::builtin(stores, Said::default());
+            let info = crate::commands::agent(&started.agent)?;
+            return Application::builtin(&info.name, stores, Said::default(), Vec::new());
         }
         let declared = Declared::reader(&started.agent, started.dialect, stores);
         let declared = declared.map_err(Failure::usage)?;
@@ -305,6 +330,7 @@ impl Application {
     pub(crate) fn warnings(&self) -> &[String] {
         match self {
             Application::Support(agent) => agent.warnings(),
+            Application::Weather(agent) => agent.warnings(),
             Application::Declared(agent) => agent.warnings(),
         }
     }
@@ -312,6 +338,7 @@ impl Application {
     fn drawing(&self) -> Drawing {
         match self {
             Application::Support(agent) => agent.drawing(),
+            Application::Weather(agent) => agent.drawing(),
             Application::Declared(agent) => agent.drawing(),
         }
     }
@@ -321,6 +348,13 @@ impl Application {
             Application::Support(agent) => {
                 let case = asked.case().ok_or(Error::EmptyTask)?;
                 agent.start(&case, terms).await
+            }
+            Application::Weather(agent) => {
+                let task = asked.task.as_deref().unwrap_or_default();
+                match asked.by_hand {
+                    true => agent.start_by_hand(task, terms).await,
+                    false => agent.start(task, terms).await,
+                }
             }
             Application::Declared(agent) => {
                 agent
@@ -333,6 +367,7 @@ impl Application {
     pub(crate) async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
         match self {
             Application::Support(agent) => agent.resume(run, terms).await,
+            Application::Weather(agent) => agent.resume(run, terms).await,
             Application::Declared(agent) => agent.resume(run, terms).await,
         }
     }
@@ -345,6 +380,7 @@ impl Application {
     ) -> Result<AgentRun, Error> {
         match self {
             Application::Support(agent) => agent.replay(at, asked.case().as_ref(), terms).await,
+            Application::Weather(agent) => agent.replay(at, asked.task.as_deref(), terms).await,
             Application::Declared(agent) => agent.replay(at, asked.task.as_deref(), terms).await,
         }
     }
@@ -357,6 +393,7 @@ impl Application {
     ) -> Result<Option<RunResult>, Error> {
         match self {
             Application::Support(agent) => agent.result(run, thread, dialect).await,
+            Application::Weather(agent) => agent.result(run, thread).await,
             Application::Declared(agent) => agent.result(run, thread).await,
         }
     }
@@ -369,6 +406,7 @@ impl Application {
     ) -> Result<CheckpointId, Error> {
         match self {
             Application::Support(agent) => agent.fork(thread, dialect, at).await,
+            Application::Weather(agent) => agent.fork(thread, at).await,
             Application::Declared(agent) => agent.fork(thread, at).await,
         }
     }

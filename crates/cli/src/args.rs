@@ -156,6 +156,9 @@ pub(crate) struct RunArgs {
     /// What stands for a variable in the prompts of an agent's file; repeatable
     #[arg(long = "var", value_name = "NAME=VALUE", action = ArgAction::Append, value_parser = variable)]
     pub(crate) variables: Vec<(String, String)>,
+    /// Run the loop by hand instead of the graph: nothing of the run is saved
+    #[arg(long, conflicts_with_all = ["thread", "from"], help_heading = "Options of weather")]
+    pub(crate) vanilla: bool,
     /// The customer's number
     #[arg(
         long,

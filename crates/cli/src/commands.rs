@@ -186,13 +186,14 @@ async fn agent_of(kept: &Kept, row: &ThreadRow) -> Result<(Application, Dialect)
         return Ok((agent, started.dialect));
     }
     let graph = row.graph.as_deref().unwrap_or_default();
-    if !builtin().iter().any(|agent| agent.name == graph) {
+    let known = builtin().into_iter().find(|agent| agent.name == graph);
+    let Some(known) = known else {
         return Err(Failure::Usage(format!(
             "the thread `{}` is of the graph `{graph}`, which is none of this program's: fork it where that \
              graph runs",
             row.name
         )));
-    }
-    let agent = Application::builtin(kept.stores(), Said::default())?;
-    Ok((agent, Dialect::Strict))
+    };
+    let agent = Application::builtin(&known.name, kept.stores(), Said::default(), Vec::new())?;
+    Ok((agent, known.dialect))
 }

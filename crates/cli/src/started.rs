@@ -2,6 +2,7 @@
 //! secret is among it; keys come from where they came from before.
 
 use crate::application::Asked;
+use crate::choice::spoken_by;
 use crate::failure::Failure;
 use paraph_gateway::{Dialect, Limits, LoopRule};
 use paraph_graph::{CheckpointId, RunRow};
@@ -120,6 +121,7 @@ impl Started {
         Asked {
             user: self.user,
             task: self.task.clone(),
+            by_hand: false,
         }
     }
 
@@ -129,6 +131,12 @@ impl Started {
             Some(file) => crate::stores::quoted(&file.path.display().to_string()),
             None => self.agent.clone(),
         }
+    }
+
+    /// Whether its model is the rehearsal.
+    pub(crate) fn is_rehearsed(&self) -> bool {
+        let spec = self.model.parse::<ModelSpec>();
+        spec.is_ok_and(|spec| *spoken_by(&spec) == ModelSpec::Rehearsal)
     }
 
     /// The model, with paths that lead from here to where they led then.

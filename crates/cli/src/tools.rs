@@ -71,6 +71,16 @@ pub(crate) fn of_file(
     Ok(all)
 }
 
+/// All that this program brings, as its own agents are given them.
+pub(crate) fn all(config: &Config) -> Result<Vec<DynTool>, Failure> {
+    let outbound = outbound(config)?;
+    let mut tools = Vec::new();
+    for name in [SEARCH, WEATHER, PAGE, THINK] {
+        tools.extend(made(config, Some(&outbound), name)?);
+    }
+    Ok(tools)
+}
+
 fn reaches_outside(spec: &AgentSpec) -> bool {
     let tools = &spec.tools;
     !tools.http.is_empty() || tools.builtin.iter().any(|name| name != THINK)

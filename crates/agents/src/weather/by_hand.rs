@@ -42,6 +42,7 @@ impl Talk<'_> {
             },
             gateway: self.gateway.clone(),
             limits: terms.limits.clone(),
+            purse: terms.purse.clone(),
             model: terms.model.clone(),
             price: terms.price.clone(),
             tell_messages: terms.tell_messages,

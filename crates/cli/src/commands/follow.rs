@@ -23,6 +23,8 @@ const RESUME: &str = "paraph runs resume RUN";
 pub(crate) struct Told {
     pub(crate) printing: Printing,
     pub(crate) trace: Trace,
+    /// Whether the run is saved as it goes.
+    pub(crate) saved: bool,
 }
 
 /// Where a run's events and its result go.
@@ -42,11 +44,12 @@ pub(crate) async fn follow(
     let Told {
         mut printing,
         mut trace,
+        saved,
     } = told;
     let mut interrupt = Interrupt::listen()
         .map_err(|error| Failure::Broken(format!("signals cannot be received: {error}")))?;
     let control = run.control();
-    let again = resume_command(&run, kept);
+    let again = saved.then(|| resume_command(&run, kept)).flatten();
     let mut interrupted = false;
     let mut ticks = tokio::time::interval(TICK);
     let mut code = FINISHED;
@@ -82,7 +85,7 @@ pub(crate) async fn follow(
         }
     }
     // A thread that is somebody else's, or a store that is broken, is left alone.
-    if code != BROKEN {
+    if saved && code != BROKEN {
         after_run(kept, config, run.thread()).await?;
     }
     Ok(code)

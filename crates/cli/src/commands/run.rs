@@ -1,7 +1,7 @@
 //! `paraph run`: runs an agent, shows it on standard error, and prints its result.
 
 use super::follow::{Printing, Told, follow};
-use crate::application::{Application, Asked, Described, Said};
+use crate::application::{Application, Asked, Described, Said, WEATHER};
 use crate::args::RunArgs;
 use crate::choice::{check_price, choose, limits};
 use crate::config::{Config, Source};
@@ -11,7 +11,7 @@ use crate::started::{Chosen, Started};
 use crate::stores::{Kept, file_of};
 use crate::terminal::{Screen, printable};
 use crate::trace::Trace;
-use paraph_agents::{AgentInfo, AgentRun, Terms};
+use paraph_agents::{AgentInfo, AgentRun, Stores, Terms};
 use paraph_gateway::LoopRule;
 use paraph_graph::{CheckpointId, RunId};
 use std::collections::BTreeMap;
@@ -22,6 +22,11 @@ const MAX_INPUT: u64 = 1024 * 1024;
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let mut described = Described::of(&args.agent)?;
+    if args.vanilla && described.info.name != WEATHER {
+        return Err(Failure::Usage(format!(
+            "--vanilla is an option of {WEATHER}: no other agent has a loop by hand"
+        )));
+    }
     let variables = variables(args, &described)?;
     let config = Config::load(&args.store.sources, flags(args))?;
     if !own_models(&config)? {
@@ -39,6 +44,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         asked: Asked {
             user: args.user,
             task: task(args, &described)?,
+            by_hand: args.vanilla,
         },
         from: from.transpose()?,
         variables,
@@ -53,8 +59,16 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             variables: Some(&asking.variables),
             own_models: own_models(&config)?,
             resumed: false,
+            rehearsed: is_rehearsal(&terms),
         };
-        let agent = described.open(&config, kept.stores(), said)?;
+        let stores = match args.vanilla {
+            true => Stores::in_memory(),
+            false => kept.stores(),
+        };
+        let agent = described.open(&config, stores, said)?;
+        if !args.printing.quiet {
+            tell_of_ways(args, &described, said);
+        }
         for warning in agent.warnings() {
             note(&format!("warning: {}", printable(warning)));
         }
@@ -68,9 +82,27 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         let told = Told {
             printing,
             trace: Trace::new(screen, args.printing.quiet),
+            saved: !args.vanilla,
         };
         follow(run, &kept, &config, told).await
     })
+}
+
+/// Whether nothing outside is asked, not even a model.
+fn is_rehearsal(terms: &Terms) -> bool {
+    terms.model.name() == "rehearsal"
+}
+
+/// Says what is not as it would be in earnest.
+fn tell_of_ways(args: &RunArgs, described: &Described, said: Said<'_>) {
+    if described.info.name == WEATHER && said.rehearsed {
+        note(
+            "rehearsal: searches and temperatures come from a built-in sample, not from the network",
+        );
+    }
+    if args.vanilla {
+        note("by hand: nothing of this run is saved, so it cannot be gone on with");
+    }
 }
 
 /// Says so if a new question leaves an unfinished run behind.

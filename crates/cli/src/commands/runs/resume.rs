@@ -70,6 +70,7 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
     let told = Told {
         printing,
         trace: Trace::new(screen, args.printing.quiet),
+        saved: true,
     };
     follow(run, &kept, config, told).await
 }
