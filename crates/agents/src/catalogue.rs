@@ -56,6 +56,7 @@ pub fn builtin() -> Vec<AgentInfo> {
         default_task:
             "Which is the first hotel you find in Boston, if it is lower than 30 degrees there?"
                 .to_owned(),
+        fallbacks: Vec::new(),
         tools: reading(&weather::TOOLS),
         limits: weather::limits(),
     };

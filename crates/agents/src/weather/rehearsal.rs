@@ -46,6 +46,7 @@ pub(crate) fn rehearse(request: &ChatRequest) -> Chunk {
                 id: None,
                 name: Some(tool.to_owned()),
                 arguments: args.to_string(),
+                ..ToolCallDelta::default()
             }],
             finish_reason: Some(FinishReason::ToolCalls),
             ..Chunk::default()
