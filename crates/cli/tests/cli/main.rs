@@ -30,3 +30,4 @@ mod stores;
 mod streams;
 mod threads;
 mod usage;
+mod weather;
