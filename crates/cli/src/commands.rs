@@ -55,7 +55,7 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
 /// The built-in agent of this name.
 pub(crate) fn agent(name: &str) -> Result<AgentInfo, Failure> {
     /// Agents that this version does not have yet.
-    const LATER: [&str; 3] = ["weather", "research", "triage"];
+    const LATER: [&str; 2] = ["research", "triage"];
     let all = builtin();
     if let Some(found) = all.iter().find(|agent| agent.name == name) {
         return Ok(found.clone());

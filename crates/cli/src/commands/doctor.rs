@@ -29,7 +29,7 @@ enum Verdict {
     Wrong,
 }
 
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 struct Check {
     check: &'static str,
     verdict: Verdict,
@@ -109,7 +109,12 @@ fn with_config(config: &Config, args: &DoctorArgs) -> Vec<Check> {
     match &args.file {
         None => {
             for agent in builtin() {
-                checks.extend(models(config, &agent, None, args.online));
+                for check in models(config, &agent, None, args.online) {
+                    // What is wrong with a setting is wrong for all of them.
+                    if !checks.contains(&check) {
+                        checks.push(check);
+                    }
+                }
             }
         }
         Some(name) => checks.extend(agent_file(config, name, args.online)),

@@ -49,7 +49,7 @@ fn hotels() -> StandIn {
     let hit = tavily::hit(
         "The Quay House",
         "https://quay.example/",
-        "On the water in Boston.",
+        "A hotel on the water in Boston.",
     );
     tavily::start(vec![hit])
 }
