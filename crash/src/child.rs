@@ -136,9 +136,8 @@ impl Drive {
             match stream.outcome().await {
                 Ok(_) => {}
                 // Another process resumed or answered while this one waited for the lease: look again.
-                Err(
-                    Error::NothingToResume(_) | Error::UnknownInterrupt(_) | Error::RunOver(_),
-                ) => {}
+                Err(Error::NothingToResume(_) | Error::UnknownInterrupt(_) | Error::RunOver(_)) => {
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -154,7 +154,7 @@ impl Loop {
             // A wish to stop is heard before another call is begun.
             biased;
             () = control.cancel_requested() => Stop::Cancelled.into(),
-            ending = self.to_the_end() => ending,
+            ending = self.turns() => ending,
         };
         if let Some(session) = self.context.session.get()
             && let Err(stop) = session.save().await
@@ -174,7 +174,7 @@ impl Loop {
         control.end(ended);
     }
 
-    async fn to_the_end(&mut self) -> Ending {
+    async fn turns(&mut self) -> Ending {
         loop {
             match self.turn().await {
                 Ok(None) => {}

@@ -189,7 +189,7 @@ pub(super) fn read(text: &str) -> Question {
 fn city(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let at = |word: &&str| word.eq_ignore_ascii_case("in");
-    let starts = (0..words.len()).filter(|i| words.get(*i).is_some_and(|word| at(&word)));
+    let starts = (0..words.len()).filter(|i| words.get(*i).is_some_and(at));
     for start in starts {
         let mut name = Vec::new();
         for word in words.iter().skip(start + 1) {
