@@ -19,9 +19,9 @@ use crate::providers::find_provider;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelSpec {
-    /// `provider:model`, or `provider` alone for [`Settings::default_model`].
+    /// `provider:model`, or `provider` alone for [`Settings::default_model`](crate::Settings::default_model).
     Provider {
-        /// The provider's name, one of [`providers`].
+        /// The provider's name, one of [`providers`](crate::providers).
         provider: String,
         /// The model as the provider names it.
         model: Option<String>,
