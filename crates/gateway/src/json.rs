@@ -11,8 +11,8 @@ mod tests;
 mod write;
 
 pub use read::{Bounds, JsonError, JsonFault};
-pub(crate) use stable::{collapse_spaces, is_python_space, stable};
-pub(crate) use write::{Style, quote, write};
+pub(crate) use stable::{collapse_spaces, ecmascript_float, is_python_space, stable};
+pub(crate) use write::{Style, quote, quote_into, write};
 
 /// One parsed JSON value. Only the reader makes one, so it is never deeper than [`Bounds::MAX_DEPTH`].
 ///

@@ -33,12 +33,14 @@
 //!
 //! # Layout
 //! - `json`: the bounded reader of whatever comes from outside; `call`: a tool call, and its hash.
+//! - `canonical`: the one spelling of a JSON value that is signed and chained.
 //! - `dialect`: the JSON action format, and what a failed call does to the run.
 //! - `stop`: the reasons for which runs end, and failures that a model reads.
 //! - `tool`, `policy`, `loops`, `budget`: what may be called, by whom, how often, at what cost.
 //! - `gateway`, `session`, `book`: the door, one run of it, and what that run remembers.
 //! - `record`, `store`: what is kept; `output`, `redact`: what is shown.
 
+mod canonical;
 mod json;
 
 mod call;
@@ -77,6 +79,9 @@ pub use budget::{
     BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
 };
 pub use call::{ToolCall, args_hash};
+pub use canonical::{
+    CanonicalError, CanonicalFault, MAX_CANONICAL_BYTES, Numbers, canonical, canonical_of,
+};
 pub use dialect::{Dialect, Step, parse_action, raw_action};
 pub use error::{Error, Fault};
 pub use gateway::{Builder, Gateway};

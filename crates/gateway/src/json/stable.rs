@@ -40,42 +40,91 @@ pub(super) fn python_number(digits: &str) -> Cow<'_, str> {
     Cow::Owned(python_float(number))
 }
 
-/// `repr` of a finite float.
-fn python_float(number: f64) -> String {
-    let sign = if number.is_sign_negative() { "-" } else { "" };
+/// The shortest decimal that reads back as the same number.
+struct Decimal {
+    /// The significant digits; none for zero.
+    digits: String,
+    /// Where the point stands, counted from before the first digit.
+    point: isize,
+}
+
+/// The decimal of a finite float's absolute value.
+fn decimal(number: f64) -> Decimal {
     let mut buffer = zmij::Buffer::new();
     let shortest = buffer.format_finite(number.abs());
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all = format!("{whole}{fraction}");
     let significant = all.trim_start_matches('0');
-    let digits = significant.trim_end_matches('0');
-    let Some(rest) = digits.get(1..) else {
-        return format!("{sign}0.0");
-    };
-    // Where the point stands, counted from before the first significant digit.
     let leading_zeros = all.len() - significant.len();
-    let point =
-        exponent.parse::<isize>().unwrap_or(0) + whole.len() as isize - leading_zeros as isize;
-    match point {
-        -3..=0 => format!("{sign}0.{}{digits}", "0".repeat(point.unsigned_abs())),
+    Decimal {
+        digits: significant.trim_end_matches('0').to_owned(),
+        point: exponent.parse::<isize>().unwrap_or(0) + whole.len() as isize
+            - leading_zeros as isize,
+    }
+}
+
+impl Decimal {
+    /// One digit before the point and the others after it, then the exponent.
+    fn scientific(&self, sign: &str, exponent_width: usize) -> String {
+        let (first, rest) = self.digits.split_at(1.min(self.digits.len()));
+        let point = if rest.is_empty() { "" } else { "." };
+        let exponent_sign = if self.point > 0 { '+' } else { '-' };
+        let exponent = (self.point - 1).unsigned_abs();
+        format!("{sign}{first}{point}{rest}e{exponent_sign}{exponent:0exponent_width$}")
+    }
+
+    /// The digits before the point, filled up with zeros, and those after it.
+    fn at_point(&self) -> (String, String) {
+        let whole = self.point.unsigned_abs();
+        let padded = format!("{:0<whole$}", self.digits);
+        let (before, after) = padded.split_at(whole);
+        (before.to_owned(), after.to_owned())
+    }
+}
+
+/// `repr` of a finite float.
+fn python_float(number: f64) -> String {
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    let decimal = decimal(number);
+    let digits = &decimal.digits;
+    if digits.is_empty() {
+        return format!("{sign}0.0");
+    }
+    match decimal.point {
+        -3..=0 => format!(
+            "{sign}0.{}{digits}",
+            "0".repeat(decimal.point.unsigned_abs())
+        ),
         1..=16 => {
-            let padded = format!("{digits:0<width$}", width = point.unsigned_abs());
-            let (whole, fraction) = padded.split_at(point.unsigned_abs());
-            let fraction = if fraction.is_empty() { "0" } else { fraction };
+            let (whole, fraction) = decimal.at_point();
+            let fraction = if fraction.is_empty() { "0" } else { &fraction };
             format!("{sign}{whole}.{fraction}")
         }
-        _ => {
-            let exponent_sign = if point > 0 { '+' } else { '-' };
-            let exponent = (point - 1).unsigned_abs();
-            let first = digits.get(..1).unwrap_or_default();
-            let fraction = if rest.is_empty() {
-                String::new()
-            } else {
-                format!(".{rest}")
-            };
-            format!("{sign}{first}{fraction}e{exponent_sign}{exponent:02}")
+        _ => decimal.scientific(sign, 2),
+    }
+}
+
+/// A finite float as ECMAScript's `Number::toString` writes it, which is what JCS (RFC 8785) asks for:
+/// fixed form between 1e-6 and 1e21, no sign on zero, no point before nothing.
+pub(crate) fn ecmascript_float(number: f64) -> String {
+    let decimal = decimal(number);
+    let digits = &decimal.digits;
+    if digits.is_empty() {
+        return "0".to_owned();
+    }
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    match decimal.point {
+        -5..=0 => format!(
+            "{sign}0.{}{digits}",
+            "0".repeat(decimal.point.unsigned_abs())
+        ),
+        1..=21 => {
+            let (whole, fraction) = decimal.at_point();
+            let point = if fraction.is_empty() { "" } else { "." };
+            format!("{sign}{whole}{point}{fraction}")
         }
+        _ => decimal.scientific(sign, 1),
     }
 }
 

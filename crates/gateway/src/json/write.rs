@@ -103,7 +103,8 @@ pub(crate) fn quote(text: &str, style: Style) -> String {
     out
 }
 
-fn quote_into(out: &mut String, text: &str, style: Style) {
+/// Appends a JSON string literal.
+pub(crate) fn quote_into(out: &mut String, text: &str, style: Style) {
     out.push('"');
     for character in text.chars() {
         match character {
