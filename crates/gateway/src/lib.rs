@@ -38,6 +38,7 @@
 //! - `stop`: the reasons for which runs end, and failures that a model reads.
 //! - `tool`, `policy`, `loops`, `budget`: what may be called, by whom, how often, at what cost.
 //! - `gateway`, `session`, `book`: the door, one run of it, and what that run remembers.
+//! - `audit`: the chain of what happened, and what checks it.
 //! - `record`, `store`: what is kept; `output`, `redact`: what is shown.
 
 mod canonical;
@@ -56,6 +57,7 @@ mod book;
 mod gateway;
 mod session;
 
+mod audit;
 mod record;
 mod store;
 
@@ -75,6 +77,10 @@ pub mod __private {
     pub use serde;
 }
 
+pub use audit::{
+    Anchor, AuditEntry, BadAnchor, BadLine, Broken, BrokenLink, Draft, Event, EventKind, Field,
+    Head, Salt, Verified, Verifier,
+};
 pub use budget::{
     BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
 };
