@@ -27,7 +27,7 @@ pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
     let supply = Supply {
         builtin: &crate::tools::builtin(),
         http: Some(&judge_http),
-        mcp: None,
+        mcp: Some(&crate::mcp::mistakes),
         read: &beside,
     };
     Ok(read_agent_file(&text, &supply))

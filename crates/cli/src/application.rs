@@ -6,6 +6,7 @@ use crate::agent_file::{checked, folder, is_file};
 use crate::choice::chosen;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::mcp::Servers;
 use crate::started::{Started, StartedFile};
 use paraph_agents::{
     AgentFile, AgentInfo, AgentRun, AgentSpec, Case, Checked, Declared, Error, Parts, RunResult,
@@ -166,14 +167,14 @@ impl Described {
             Some(file) => {
                 let declared =
                     Declared::reader(&self.info.name, file.checked.file.main.dialect, stores);
-                Application::Declared(Box::new(declared.map_err(Failure::usage)?))
+                Application::looked_at(declared.map_err(Failure::usage)?)
             }
         };
         Ok(agent.drawing())
     }
 
-    /// The agent on this store.
-    pub(crate) fn open(
+    /// The agent on this store, with its MCP servers running.
+    pub(crate) async fn open(
         &self,
         config: &Config,
         stores: Stores,
@@ -192,17 +193,25 @@ impl Described {
             true => file.voices(config, &self.info, said.resumed)?,
             false => BTreeMap::new(),
         };
+        let folder = folder(&file.path);
         let file = &file.checked.file;
+        let servers = Servers::connect(config, file, &folder).await?;
         let parts = Parts {
-            tools: crate::tools::of_file(config, file)?,
+            tools: crate::tools::of_file(config, file, &servers)?,
             voices,
             variables: said.variables.cloned().unwrap_or_default(),
             allow: said.allow.to_vec(),
             deny: said.deny.to_vec(),
             ..Parts::of(stores)
         };
-        let declared = Declared::new(file, parts).map_err(Failure::usage)?;
-        Ok(Application::Declared(Box::new(declared)))
+        let agent = Declared::new(file, parts).map_err(Failure::usage)?;
+        let mut warnings = servers.remarks(file);
+        warnings.extend_from_slice(agent.warnings());
+        Ok(Application::Declared(Box::new(InFile {
+            agent,
+            servers,
+            warnings,
+        })))
     }
 }
 
@@ -295,7 +304,14 @@ fn info(file: &AgentFile) -> AgentInfo {
 pub(crate) enum Application {
     Support(Box<Support>),
     Weather(Box<Weather>),
-    Declared(Box<Declared>),
+    Declared(Box<InFile>),
+}
+
+/// An agent that stands in a file, with what runs beside it.
+pub(crate) struct InFile {
+    agent: Declared,
+    servers: Servers,
+    warnings: Vec<String>,
 }
 
 impl Application {
@@ -323,15 +339,30 @@ impl Application {
             return Application::builtin(&info.name, stores, Said::default(), Vec::new());
         }
         let declared = Declared::reader(&started.agent, started.dialect, stores);
-        let declared = declared.map_err(Failure::usage)?;
-        Ok(Application::Declared(Box::new(declared)))
+        Ok(Application::looked_at(declared.map_err(Failure::usage)?))
+    }
+
+    /// An agent of a file without what it would need to run.
+    fn looked_at(agent: Declared) -> Application {
+        Application::Declared(Box::new(InFile {
+            agent,
+            servers: Servers::default(),
+            warnings: Vec::new(),
+        }))
+    }
+
+    /// Ends what runs beside the agent.
+    pub(crate) async fn close(&self) {
+        if let Application::Declared(declared) = self {
+            declared.servers.close().await;
+        }
     }
 
     pub(crate) fn warnings(&self) -> &[String] {
         match self {
             Application::Support(agent) => agent.warnings(),
             Application::Weather(agent) => agent.warnings(),
-            Application::Declared(agent) => agent.warnings(),
+            Application::Declared(declared) => &declared.warnings,
         }
     }
 
@@ -339,7 +370,7 @@ impl Application {
         match self {
             Application::Support(agent) => agent.drawing(),
             Application::Weather(agent) => agent.drawing(),
-            Application::Declared(agent) => agent.drawing(),
+            Application::Declared(declared) => declared.agent.drawing(),
         }
     }
 
@@ -356,8 +387,9 @@ impl Application {
                     false => agent.start(task, terms).await,
                 }
             }
-            Application::Declared(agent) => {
-                agent
+            Application::Declared(declared) => {
+                declared
+                    .agent
                     .start(asked.task.as_deref().unwrap_or_default(), terms)
                     .await
             }
@@ -368,7 +400,7 @@ impl Application {
         match self {
             Application::Support(agent) => agent.resume(run, terms).await,
             Application::Weather(agent) => agent.resume(run, terms).await,
-            Application::Declared(agent) => agent.resume(run, terms).await,
+            Application::Declared(declared) => declared.agent.resume(run, terms).await,
         }
     }
 
@@ -381,7 +413,10 @@ impl Application {
         match self {
             Application::Support(agent) => agent.replay(at, asked.case().as_ref(), terms).await,
             Application::Weather(agent) => agent.replay(at, asked.task.as_deref(), terms).await,
-            Application::Declared(agent) => agent.replay(at, asked.task.as_deref(), terms).await,
+            Application::Declared(declared) => {
+                let task = asked.task.as_deref();
+                declared.agent.replay(at, task, terms).await
+            }
         }
     }
 
@@ -394,7 +429,7 @@ impl Application {
         match self {
             Application::Support(agent) => agent.result(run, thread, dialect).await,
             Application::Weather(agent) => agent.result(run, thread).await,
-            Application::Declared(agent) => agent.result(run, thread).await,
+            Application::Declared(declared) => declared.agent.result(run, thread).await,
         }
     }
 
@@ -407,7 +442,7 @@ impl Application {
         match self {
             Application::Support(agent) => agent.fork(thread, dialect, at).await,
             Application::Weather(agent) => agent.fork(thread, at).await,
-            Application::Declared(agent) => agent.fork(thread, at).await,
+            Application::Declared(declared) => declared.agent.fork(thread, at).await,
         }
     }
 }

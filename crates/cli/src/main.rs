@@ -11,7 +11,7 @@
 //! - `cells`: what listings show in a cell.
 //! - `choice`: which model runs, and what it costs.
 //! - `application`: an agent that can be run, whichever it is; `agent_file`: one that stands in a TOML file, read and
-//!   checked. `tools`: what such agents can be given, made from the configuration.
+//!   checked. `tools`: what such agents can be given, made from the configuration. `mcp`: the servers that they use.
 //! - `output`, `terminal`, `trace`, `lines`: standard output, what a terminal can show, the live trace
 //!   on standard error, and events as JSON lines.
 //! - `patience`: opening files that may keep a reader waiting. `writing`: where files for output really are.
@@ -28,6 +28,7 @@ mod config;
 mod failure;
 mod lines;
 mod logging;
+mod mcp;
 mod output;
 mod patience;
 mod pieces;

@@ -5,6 +5,7 @@
 use crate::choice::ca_certificates;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::mcp::Servers;
 use paraph_agents::{AgentFile, AgentSpec, ToolInfo};
 use paraph_gateway::{DynTool, Level};
 use paraph_models::SecretString;
@@ -45,10 +46,11 @@ pub(crate) fn level(settings: &Value) -> Level {
     tool.map(|tool| tool.level()).unwrap_or_default()
 }
 
-/// The tools of each agent of a file, by the agent's name.
+/// The tools of each agent of a file, by the agent's name; of MCP servers those of these.
 pub(crate) fn of_file(
     config: &Config,
     file: &AgentFile,
+    servers: &Servers,
 ) -> Result<BTreeMap<String, Vec<DynTool>>, Failure> {
     let outside = file.all().any(|(_, spec)| reaches_outside(spec));
     let outbound = match outside {
@@ -66,6 +68,7 @@ pub(crate) fn of_file(
                 tools.push(http(config, outbound, settings)?);
             }
         }
+        tools.extend(servers.tools(file, name));
         all.insert(name.to_owned(), tools);
     }
     Ok(all)
@@ -126,14 +129,18 @@ fn base(config: &Config, key: &str) -> Result<Option<Base>, Failure> {
 
 fn http(config: &Config, outbound: &Outbound, settings: &Value) -> Result<DynTool, Failure> {
     let settings: HttpTool = serde_json::from_value(settings.clone()).map_err(Failure::usage)?;
-    let secret = |name: &str| -> Option<SecretString> {
-        let found = config.environment.secret(name).ok().flatten()?;
-        Some(found.text.into())
-    };
+    let secret = |name: &str| secret(config, name);
     http_tool(outbound, &settings, &secret).map_err(Failure::usage)
 }
 
-fn outbound(config: &Config) -> Result<Outbound, Failure> {
+/// A secret by its name, if it is set.
+pub(crate) fn secret(config: &Config, name: &str) -> Option<SecretString> {
+    let found = config.environment.secret(name).ok().flatten()?;
+    Some(found.text.into())
+}
+
+/// The guard through which everything reaches outside.
+pub(crate) fn outbound(config: &Config) -> Result<Outbound, Failure> {
     let text = |key: &str| Ok::<_, Failure>(config.get(key)?.map(|found| found.text));
     let settings = OutboundSettings {
         proxies: Proxies {

@@ -22,8 +22,8 @@ use serde_json::Value;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// Tells every mistake in an MCP server's settings.
-pub type JudgeMcp = dyn Fn(&Value) -> Vec<String>;
+/// Tells every mistake in the settings of an MCP server, which it is given by its name.
+pub type JudgeMcp = dyn Fn(&str, &Value) -> Vec<String>;
 
 /// What the program that reads a file has to offer.
 pub struct Supply<'s> {

@@ -193,6 +193,18 @@ impl AgentFile {
         std::iter::once(main).chain(others)
     }
 
+    /// The MCP servers whose tools one of its agents has: those that it names, and all of the file for the main agent
+    /// if it names none.
+    pub fn servers(&self, agent: &str) -> Vec<&str> {
+        let is_main = agent == self.name;
+        let spec = if is_main { Some(&self.main) } else { self.agents.get(agent) };
+        match spec.map(|spec| &spec.tools.mcp) {
+            Some(Some(named)) => named.iter().map(String::as_str).collect(),
+            Some(None) if is_main => self.mcp.keys().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Stands for all of the file that a run which goes on depends on: prompts, tools, rules, dialect, forms, and the
     /// agents that are called. Comments, layout and descriptions do not count, nor do the main agent's model, budget
     /// and loop rule: those are stored with the run.

@@ -1,10 +1,11 @@
 //! `paraph doctor`: is everything there that a run needs? It asks nobody over the network unless told to.
 
-use crate::application::Described;
+use crate::application::{AgentPath, Described};
 use crate::args::DoctorArgs;
 use crate::choice::{chosen, spec, spoken_by};
 use crate::config::{Config, Environment, FILE_NAME};
 use crate::failure::{FINISHED, Failure, USAGE};
+use crate::mcp::Servers;
 use crate::output::{print, print_json, table};
 use crate::stores::Kept;
 use crate::terminal::{Screen, printable};
@@ -34,6 +35,9 @@ struct Check {
     check: &'static str,
     verdict: Verdict,
     detail: String,
+    /// What a person is to read, as lines of an agent's file that say it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<String>,
 }
 
 impl Check {
@@ -42,6 +46,7 @@ impl Check {
             check,
             verdict,
             detail: detail.into(),
+            review: None,
         }
     }
 
@@ -68,6 +73,9 @@ pub(super) fn examine(args: &DoctorArgs) -> Result<u8, Failure> {
         print(&printable(&table(
             &checks.iter().map(line).collect::<Vec<_>>(),
         )))?;
+        for review in checks.iter().filter_map(|check| check.review.as_ref()) {
+            print(&printable(&format!("\nOnce you have read this, put it into the file:\n\n{review}")))?;
+        }
     }
     let wrong = checks.iter().any(|check| check.verdict == Verdict::Wrong);
     Ok(if wrong { USAGE } else { FINISHED })
@@ -202,18 +210,55 @@ fn agent_file(config: &Config, name: &str, online: bool) -> Vec<Check> {
         for remark in &file.checked.remarks {
             checks.push(Check::new(CHECK, Verdict::Note, format!("{name}:{remark}")));
         }
-        let tools = crate::tools::of_file(config, &file.checked.file);
+        let tools = crate::tools::of_file(config, &file.checked.file, &Servers::default());
         let count = |all: std::collections::BTreeMap<String, Vec<_>>| {
             let count: usize = all.values().map(Vec::len).sum();
             format!("{count} can be made")
         };
         checks.push(Check::of("tools", tools.map(count)));
+        checks.extend(servers(config, file, online));
     }
     match described.model() {
         Ok(own) => checks.extend(models(config, &described.info, own, online)),
         Err(failure) => checks.push(Check::of("model", Err(failure))),
     }
     checks
+}
+
+/// The MCP servers of a file. They are started or reached only when that was asked for.
+fn servers(config: &Config, file: &AgentPath, online: bool) -> Vec<Check> {
+    const CHECK: &str = "mcp server";
+    let names: Vec<&str> = file.checked.file.mcp.keys().map(String::as_str).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    if !online {
+        let detail = format!("{}: not asked; --online does", names.join(", "));
+        return vec![Check::new(CHECK, Verdict::Note, detail)];
+    }
+    let looked = super::runtime().and_then(|runtime| {
+        runtime.block_on(async {
+            let folder = crate::agent_file::folder(&file.path);
+            let file = &file.checked.file;
+            let servers = Servers::connect(config, file, &folder).await?;
+            let mut checks = Vec::new();
+            for server in servers.all() {
+                let detail = server.summary().await;
+                checks.push(Check::new(CHECK, Verdict::Ok, detail));
+                if let Some(review) = server.to_review() {
+                    checks.push(Check {
+                        review: Some(review),
+                        ..Check::new(CHECK, Verdict::Note, server.remark().unwrap_or_default())
+                    });
+                }
+            }
+            let rules = servers.unknown_rules(file);
+            checks.extend(rules.into_iter().map(|rule| Check::new(CHECK, Verdict::Note, rule)));
+            servers.close().await;
+            Ok(checks)
+        })
+    });
+    looked.unwrap_or_else(|failure| vec![Check::of(CHECK, Err(failure))])
 }
 
 fn models(config: &Config, agent: &AgentInfo, own: Option<ModelSpec>, online: bool) -> Vec<Check> {

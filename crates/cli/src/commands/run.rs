@@ -65,7 +65,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             true => Stores::in_memory(),
             false => kept.stores(),
         };
-        let agent = described.open(&config, stores, said)?;
+        let agent = described.open(&config, stores, said).await?;
         if !args.printing.quiet {
             tell_of_ways(args, &described, said);
         }
@@ -84,7 +84,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             trace: Trace::new(screen, args.printing.quiet),
             saved: !args.vanilla,
         };
-        follow(run, &kept, &config, told).await
+        let code = follow(run, &kept, &config, told).await;
+        agent.close().await;
+        code
     })
 }
 

@@ -33,7 +33,7 @@ impl Checker<'_> {
     /// A rule has to name a tool that is there.
     fn rule(&mut self, whose: Whose<'_>, (list, pattern): (&str, &str), tools: &Tools) {
         let known = tools.known.iter().any(|(name, _)| fits(pattern, name));
-        if known || tools.open {
+        if known || tools.may_have(pattern) {
             return;
         }
         let what = format!("`policy.{list}` names `{pattern}`, and this agent has no such tool");
@@ -88,7 +88,7 @@ impl Checker<'_> {
     pub(super) fn budget(&mut self, whose: Whose<'_>, spec: &AgentSpec, tools: &Tools) {
         let path = &["budget", "per_tool"];
         for name in spec.budget.per_tool.keys() {
-            if tools.open || tools.known.iter().any(|(known, _)| known == name) {
+            if tools.may_have(name) || tools.known.iter().any(|(known, _)| known == name) {
                 continue;
             }
             let what = format!("`budget.per_tool` names `{name}`, and this agent has no such tool");

@@ -11,8 +11,19 @@ use serde_json::Value;
 pub(super) struct Tools {
     /// Names and levels.
     pub(super) known: Vec<(String, Level)>,
-    /// Whether there are others, whose names only a server knows.
-    pub(super) open: bool,
+    /// The MCP servers that have others: `server__tool`, where only the server knows which.
+    pub(super) servers: Vec<String>,
+}
+
+impl Tools {
+    /// Whether a name or a pattern can fit a tool that only a server knows.
+    pub(super) fn may_have(&self, pattern: &str) -> bool {
+        let prefixed = |server: &String| {
+            let rest = pattern.strip_prefix(&**server);
+            rest.is_some_and(|rest| rest.starts_with("__"))
+        };
+        !self.servers.is_empty() && (pattern.contains('*') || self.servers.iter().any(prefixed))
+    }
 }
 
 impl Checker<'_> {
@@ -39,10 +50,9 @@ impl Checker<'_> {
             let advice = did_you_mean(&name, self.file.mcp.keys().map(String::as_str));
             self.wrong_entry((whose, &["tools", "mcp"]), &name, what, advice);
         }
-        tools.open = match &spec.tools.mcp {
-            Some(names) => !names.is_empty(),
-            None => whose.0.is_none() && !self.file.mcp.is_empty(),
-        };
+        let agent = whose.0.unwrap_or(&self.file.name);
+        let servers = self.file.servers(agent).into_iter().map(str::to_owned);
+        tools.servers = servers.collect();
         tools
     }
 
@@ -127,7 +137,7 @@ impl Checker<'_> {
                 );
                 continue;
             };
-            for mistake in judge(&settings) {
+            for mistake in judge(&name, &settings) {
                 self.wrong(place, format!("the MCP server `{name}`: {mistake}"), "");
             }
         }

@@ -169,7 +169,7 @@ const TOOL_TABLE: Key = key(
 const POLICY: Key = key(
     "policy",
     Kind::Table(&POLICY_TABLE),
-    "What it may call. Without this table: every tool that only reads, but none of an MCP server.",
+    "What it may call. Without this table: every tool that only reads; those of an MCP server only read if its `levels` say so.",
 );
 const BUDGET: Key = key("budget", Kind::Table(&BUDGET_TABLE), "What a run may use.");
 const CONTEXT: Key = key(

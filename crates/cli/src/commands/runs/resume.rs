@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::note;
 use crate::started::Started;
 use crate::stores::{Kept, lease, quoted};
-use crate::terminal::Screen;
+use crate::terminal::{Screen, printable};
 use crate::trace::Trace;
 use paraph_agents::{AgentRun, Terms};
 use paraph_graph::{Entry, HistoryQuery, RunRow, RunStatus, Scope};
@@ -42,7 +42,10 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
     if !said.own_models {
         described.info.fallbacks.clear();
     }
-    let agent = described.open(config, kept.stores(), said)?;
+    let agent = described.open(config, kept.stores(), said).await?;
+    for warning in agent.warnings() {
+        note(&format!("warning: {}", printable(warning)));
+    }
     let choice = chosen(config, &described.info, started.model()?, true)?;
     check_price(&choice, &started.limits)?;
     if !args.printing.quiet {
@@ -72,7 +75,9 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
         trace: Trace::new(screen, args.printing.quiet),
         saved: true,
     };
-    follow(run, &kept, config, told).await
+    let code = follow(run, &kept, config, told).await;
+    agent.close().await;
+    code
 }
 
 /// The run under its own id: where it stands, or from its beginning if nothing of it was saved.
