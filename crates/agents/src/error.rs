@@ -30,6 +30,17 @@ pub enum Error {
         /// What was probably meant, or what there is.
         advice: String,
     },
+    /// A rule of an agent's file allows what may change something.
+    #[error(
+        "`policy.allow` is not enough for `{tool}`, which may {level}: name it in `policy.approve`, or say what it does in \
+         the `levels` of its server if it only reads"
+    )]
+    EffectAllowed {
+        /// A tool of an MCP server.
+        tool: String,
+        /// What it may do.
+        level: paraph_gateway::Level,
+    },
     /// The schema of an agent's answers cannot be used.
     #[error("the schema of the answer cannot be used: {0}")]
     BadOutput(String),

@@ -72,3 +72,37 @@ fn judge_http(settings: &Value) -> HttpFacts {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails has panicked")]
+
+    use super::*;
+    use paraph_tools::McpServer;
+    use schemars::schema_for;
+    use std::collections::BTreeSet;
+
+    /// The keys that a schema has properties for.
+    fn keys(schema: &Value) -> BTreeSet<String> {
+        let properties = schema["properties"].as_object().unwrap();
+        properties.keys().cloned().collect()
+    }
+
+    #[test]
+    fn the_keys_of_a_file_are_those_that_its_tools_are_made_of() {
+        let file = paraph_agents::agent_schema();
+        let http = &file["properties"]["tools"]["properties"]["http"]["items"];
+        assert_eq!(keys(http), keys(schema_for!(HttpTool).as_value()));
+        let mut server = keys(schema_for!(McpServer).as_value());
+        // A file names a server by its table, and keeps what was reviewed there.
+        server.remove("name");
+        server.insert(crate::mcp::PINS.to_owned());
+        let in_file = &file["properties"]["mcp"]["additionalProperties"];
+        assert_eq!(keys(in_file), server);
+        let pin = &in_file["properties"]["pins"]["additionalProperties"];
+        assert_eq!(
+            keys(pin),
+            keys(schema_for!(paraph_tools::McpPin).as_value())
+        );
+    }
+}

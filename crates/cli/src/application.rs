@@ -96,9 +96,13 @@ impl Described {
         let checked = checked(Path::new(name))?;
         let path = std::fs::canonicalize(name)
             .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+        let file = AgentPath { path, checked };
         Ok(Described {
-            info: info(&checked.file),
-            file: Some(AgentPath { path, checked }),
+            info: AgentInfo {
+                fallbacks: file.fallbacks(&file.checked.file.main)?,
+                ..info(&file.checked.file)
+            },
+            file: Some(file),
         })
     }
 
@@ -218,9 +222,21 @@ impl Described {
 impl AgentPath {
     /// The model that an agent of the file names, with paths that lead from here.
     fn model(&self, spec: &AgentSpec) -> Result<Option<ModelSpec>, Failure> {
-        let spec = spec.model.as_deref().map(str::parse::<ModelSpec>);
-        let spec = spec.transpose().map_err(Failure::usage)?;
-        Ok(spec.map(|spec| crate::started::moved(spec, &folder(&self.path))))
+        spec.model
+            .as_deref()
+            .map(|spec| self.spec(spec))
+            .transpose()
+    }
+
+    /// The models that stand in for it, in the same way.
+    fn fallbacks(&self, spec: &AgentSpec) -> Result<Vec<String>, Failure> {
+        let specs = spec.fallbacks.iter().map(|spec| self.spec(spec));
+        specs.map(|spec| Ok(spec?.to_string())).collect()
+    }
+
+    fn spec(&self, spec: &str) -> Result<ModelSpec, Failure> {
+        let spec = spec.parse().map_err(Failure::usage)?;
+        Ok(crate::started::moved(spec, &folder(&self.path)))
     }
 
     /// The models of the agents that are called, as far as they have their own.
@@ -234,7 +250,7 @@ impl AgentPath {
         for (name, spec) in &self.checked.file.agents {
             if let Some(model) = self.model(spec)? {
                 let info = AgentInfo {
-                    fallbacks: spec.fallbacks.clone(),
+                    fallbacks: self.fallbacks(spec)?,
                     ..info.clone()
                 };
                 let choice = chosen(config, &info, model, resumed)?;
@@ -257,7 +273,7 @@ fn tooled(model: Arc<dyn ChatModel>, spec: &AgentSpec) -> Arc<dyn ChatModel> {
     }
 }
 
-/// What listings and defaults know of an agent in a file.
+/// What listings and defaults know of an agent in a file, but for the models that stand in for its own.
 fn info(file: &AgentFile) -> AgentInfo {
     let main = &file.main;
     let builtin = crate::tools::builtin();
@@ -293,7 +309,7 @@ fn info(file: &AgentFile) -> AgentInfo {
             .unwrap_or_else(|| "An agent in a file".to_owned()),
         dialect: main.dialect,
         default_model: "gpt-4.1-mini".to_owned(),
-        fallbacks: main.fallbacks.clone(),
+        fallbacks: Vec::new(),
         default_task: main.task.clone().unwrap_or_default(),
         tools: own.chain(http).chain(called).collect(),
         limits: main.limits(),

@@ -6,8 +6,9 @@
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::suggest::hint;
+use crate::terminal::{printable, printable_json};
 use crate::tools::{outbound, secret};
-use futures::future::{join_all, try_join_all};
+use futures::future::join_all;
 use paraph_agents::{AgentFile, AgentSpec};
 use paraph_gateway::DynTool;
 use paraph_tools::{McpClient, McpOptions, McpPins, McpReview, McpServer, McpTool};
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The key of a server's table that is ours and not the server's.
-const PINS: &str = "pins";
+pub(crate) const PINS: &str = "pins";
 
 /// Every mistake in the settings of a server.
 pub(crate) fn mistakes(name: &str, settings: &Value) -> Vec<String> {
@@ -26,7 +27,7 @@ pub(crate) fn mistakes(name: &str, settings: &Value) -> Vec<String> {
     }
 }
 
-/// A server, and what was reviewed of it. Its folder begins at the file's.
+/// A server, and what was reviewed of it. Its folder begins at the file's, and so does a program that is a path.
 fn read(name: &str, settings: &Value, folder: &Path) -> Result<(McpServer, McpPins), String> {
     let mut settings = settings.clone();
     let mut pins = McpPins::new();
@@ -38,7 +39,10 @@ fn read(name: &str, settings: &Value, folder: &Path) -> Result<(McpServer, McpPi
     }
     let mut server: McpServer =
         serde_json::from_value(settings).map_err(|error| error.to_string())?;
-    if server.command.is_some() {
+    if let Some(command) = &mut server.command {
+        if command.contains('/') {
+            *command = folder.join(&command).to_string_lossy().into_owned();
+        }
         let dir = server.dir.take().unwrap_or_default();
         // An empty path is no folder.
         server.dir = Some(folder.join(dir)).filter(|dir| !dir.as_os_str().is_empty());
@@ -51,51 +55,71 @@ fn read(name: &str, settings: &Value, folder: &Path) -> Result<(McpServer, McpPi
 pub(crate) struct Servers(Vec<Server>);
 
 pub(crate) struct Server {
-    pub(crate) name: String,
-    pub(crate) client: McpClient,
+    name: String,
+    client: McpClient,
 }
 
 impl Servers {
-    /// Connects to those that an agent of the file uses, all at the same time.
+    /// Connects to those that an agent of the file uses, all at the same time: to all of them or to none.
     pub(crate) async fn connect(
         config: &Config,
         file: &AgentFile,
         folder: &Path,
     ) -> Result<Servers, Failure> {
+        let (servers, failures) = Servers::attempt(config, file, folder).await?;
+        if failures.is_empty() {
+            return Ok(servers);
+        }
+        servers.close().await;
+        Err(Failure::Usage(failures.join("\n")))
+    }
+
+    /// The same, to as many as there are, with what kept the others from being used.
+    pub(crate) async fn attempt(
+        config: &Config,
+        file: &AgentFile,
+        folder: &Path,
+    ) -> Result<(Servers, Vec<String>), Failure> {
         let agents = file.all().map(|(agent, _)| agent);
         let used: BTreeSet<&str> = agents.flat_map(|agent| file.servers(agent)).collect();
         if used.is_empty() {
-            return Ok(Servers::default());
+            return Ok((Servers::default(), Vec::new()));
         }
         let outbound = outbound(config)?;
         let connecting = used.into_iter().map(async |name| {
             let settings = file.mcp.get(name).unwrap_or(&Value::Null);
-            let (server, pins) = read(name, settings, folder).map_err(Failure::Usage)?;
+            let (server, pins) = read(name, settings, folder)?;
             let secret = |name: &str| secret(config, name);
             let options = McpOptions {
                 secrets: Some(&secret),
                 pins,
             };
             let client = McpClient::connect(&outbound, &server, options).await;
-            Ok::<_, Failure>(Server {
+            Ok::<_, String>(Server {
                 name: name.to_owned(),
-                client: client.map_err(Failure::usage)?,
+                client: client.map_err(|error| error.to_string())?,
             })
         });
-        Ok(Servers(try_join_all(connecting).await?))
+        let (mut servers, mut failures) = (Vec::new(), Vec::new());
+        for connected in join_all(connecting).await {
+            match connected {
+                Ok(server) => servers.push(server),
+                Err(why) => failures.push(why),
+            }
+        }
+        Ok((Servers(servers), failures))
     }
 
     /// The tools of an agent.
     pub(crate) fn tools(&self, file: &AgentFile, agent: &str) -> Vec<DynTool> {
-        let tools = self.of(file, agent).map(|server| server.client.tools());
-        tools.flatten().collect()
+        let servers = self.of(file, agent);
+        servers.flat_map(|server| server.client.tools()).collect()
     }
 
     fn of(&self, file: &AgentFile, agent: &str) -> impl Iterator<Item = &Server> {
         let own = file.servers(agent);
-        self.0
-            .iter()
-            .filter(move |server| own.contains(&&*server.name))
+        let used = move |server: &&Server| own.contains(&&*server.name);
+        self.0.iter().filter(used)
     }
 
     pub(crate) fn all(&self) -> &[Server] {
@@ -104,36 +128,18 @@ impl Servers {
 
     /// What keeps a run from being what its file says, and is no mistake that could be seen before.
     pub(crate) fn remarks(&self, file: &AgentFile) -> Vec<String> {
-        let reviews = self.0.iter().filter_map(Server::remark);
-        reviews.chain(self.unknown_rules(file)).collect()
+        let of_tools = self.0.iter().flat_map(Server::remarks);
+        of_tools.chain(self.unknown_rules(file)).collect()
     }
 
-    /// The rules of all agents that name tools which their servers do not have.
-    pub(crate) fn unknown_rules(&self, file: &AgentFile) -> BTreeSet<String> {
-        let agents = file.all();
-        agents
-            .flat_map(|(agent, spec)| self.unknown_names(file, agent, spec))
-            .collect()
-    }
-
-    /// The names in an agent's rules and budgets that a server's tools could have and have not.
-    fn unknown_names(&self, file: &AgentFile, agent: &str, spec: &AgentSpec) -> Vec<String> {
-        let rules = &spec.policy;
-        let listed = rules.allow.iter().flatten();
-        let listed = listed.chain(&rules.deny).chain(&rules.approve);
-        let named: BTreeSet<&String> = listed.chain(spec.budget.per_tool.keys()).collect();
-        let mut remarks = Vec::new();
-        for server in self.of(file, agent) {
-            let tools = server.client.listed();
-            let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-            let own = format!("{}__", server.name);
-            let unknown = named.iter().filter(|name| {
-                name.starts_with(&own) && !name.contains('*') && !names.contains(&name.as_str())
-            });
-            remarks.extend(unknown.map(|name| {
-                let close = hint(name, names.iter().copied());
-                format!("a rule names `{name}`, and the MCP server `{}` has no such tool{close}", server.name)
-            }));
+    /// The rules and budgets of all agents that name tools which their servers do not have.
+    fn unknown_rules(&self, file: &AgentFile) -> BTreeSet<String> {
+        let mut remarks = BTreeSet::new();
+        for (agent, spec) in file.all() {
+            let named = names(spec);
+            for server in self.of(file, agent) {
+                remarks.extend(named.iter().filter_map(|name| server.unknown(name)));
+            }
         }
         remarks
     }
@@ -144,52 +150,97 @@ impl Servers {
     }
 }
 
-impl Server {
-    /// Its tools that are not what somebody reviewed.
-    pub(crate) fn unreviewed(&self) -> Vec<McpTool> {
-        let mut tools = self.client.listed();
-        tools.retain(|tool| tool.review != McpReview::Fine);
-        tools
-    }
+/// The names of tools in an agent's rules and budget.
+fn names(spec: &AgentSpec) -> BTreeSet<&str> {
+    let rules = &spec.policy;
+    let allowed = rules.allow.iter().flatten();
+    let ruled = allowed.chain(&rules.deny).chain(&rules.approve);
+    let named = ruled.chain(spec.budget.per_tool.keys());
+    named.map(String::as_str).collect()
+}
 
+impl Server {
     /// How it is spoken with, and what it has.
     pub(crate) async fn summary(&self) -> String {
         let protocol = self.client.protocol().await.unwrap_or_default();
         let tools = self.client.listed().len();
-        format!("{}: {tools} tools, protocol {protocol}", self.name)
+        format!("{}: protocol {protocol}, tools: {tools}", self.name)
     }
 
-    /// What is to be said of tools that cannot be used.
-    pub(crate) fn remark(&self) -> Option<String> {
-        let unreviewed = self.unreviewed();
-        let first = unreviewed.first()?;
-        let (name, all) = (&self.name, self.client.listed().len());
+    /// What is to be said of a name that only one of its tools could have, and none has.
+    fn unknown(&self, name: &str) -> Option<String> {
+        let rest = name.strip_prefix(&*self.name)?;
+        let tools = self.client.listed();
+        let mut names = tools.iter().map(|tool| &*tool.name);
+        if !rest.starts_with("__") || name.contains('*') || names.any(|known| known == name) {
+            return None;
+        }
+        let close = hint(name, tools.iter().map(|tool| &*tool.name));
+        let server = &self.name;
         Some(format!(
-            "{} of {all} tools of the MCP server `{name}` cannot be used, such as `{}`: nobody has reviewed them, or \
-             they have changed since; paraph doctor FILE --online prints what to review",
-            unreviewed.len(),
-            first.name
+            "a rule or a budget names `{name}`, and the MCP server `{server}` has no such tool{close}"
         ))
     }
 
-    /// What a person reviews, and the lines for the agent's file that say it was: TOML.
+    /// What is to be said of its tools that cannot be used: first, if there are such, of those that somebody has to
+    /// review.
+    fn remarks(&self) -> Vec<String> {
+        let (name, tools) = (&self.name, self.client.listed());
+        let open: Vec<&McpTool> = tools.iter().filter(|tool| is_to_review(tool)).collect();
+        let first = open.first().map(|first| {
+            let why = first.review.refusal().unwrap_or_default();
+            format!(
+                "{} of {} tools of the MCP server `{name}` cannot be used, such as `{}`: {why}; \
+                 paraph doctor FILE --online prints what to review",
+                open.len(),
+                tools.len(),
+                first.name
+            )
+        });
+        let unusable = tools.iter().filter_map(|tool| match &tool.review {
+            McpReview::Unusable { why } => Some(format!(
+                "`{}` cannot be used: the JSON Schema of its arguments is faulty: {why}",
+                tool.name
+            )),
+            _ => None,
+        });
+        first.into_iter().chain(unusable).collect()
+    }
+
+    /// What a person reviews, and the lines for the agent's file that say it was, with those that said so before: TOML
+    /// in which the server's words are comments, whatever they contain.
     pub(crate) fn to_review(&self) -> Option<String> {
-        let tools = self.unreviewed();
-        if tools.is_empty() {
+        let tools = self.client.listed();
+        if !tools.iter().any(is_to_review) {
             return None;
         }
         let mut text = format!("[mcp.{}.pins]\n", self.name);
-        for tool in tools {
-            for line in tool.description.lines() {
-                text.push_str(&format!("# {line}\n"));
+        for tool in &tools {
+            match tool.review {
+                McpReview::Unusable { .. } | McpReview::Gone => continue,
+                McpReview::Fine => text.push_str("# As it was.\n"),
+                _ => {
+                    for line in tool.description.lines() {
+                        text.push_str(&format!("# {}\n", printable(line)));
+                    }
+                    let schema = printable_json(tool.schema.to_string());
+                    text.push_str(&format!("# arguments: {schema}\n"));
+                }
             }
-            text.push_str(&format!("# arguments: {}\n", tool.schema));
-            let pin = &tool.pin;
+            let (name, pin) = (&tool.name, &tool.pin);
             text.push_str(&format!(
-                "{} = {{ description = \"{}\", schema = \"{}\", hints = \"{}\" }}\n",
-                tool.name, pin.description, pin.schema, pin.hints
+                "{name} = {{ description = \"{}\", schema = \"{}\", hints = \"{}\" }}\n",
+                pin.description, pin.schema, pin.hints
             ));
         }
         Some(text)
     }
+}
+
+/// Whether a tool could be used if somebody had read what its server says of it.
+fn is_to_review(tool: &McpTool) -> bool {
+    matches!(
+        tool.review,
+        McpReview::Unreviewed | McpReview::Changed { .. }
+    )
 }

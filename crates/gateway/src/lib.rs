@@ -103,5 +103,5 @@ pub use store::{Add, Change, Guard, MemoryStore, Store, StoreError, StoreFuture}
 pub use tool::{
     DEFAULT_OUTPUT_CAP, DEFAULT_TIMEOUT, DynTool, FromContext, Injections, IntoOutput, Level,
     Listener, Missing, Progress, ProgressReport, Tool, ToolCommand, ToolContext, ToolError,
-    ToolOutput, ToolSpec,
+    ToolOutput, ToolSpec, schema_fault,
 };

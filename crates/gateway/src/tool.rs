@@ -319,6 +319,19 @@ impl std::fmt::Debug for DynTool {
     }
 }
 
+/// What keeps the JSON Schema of a tool's arguments from being used, if anything does. A gateway with such a tool is
+/// not built; whoever takes tools from strangers looks beforehand.
+///
+/// ```
+/// use paraph_gateway::schema_fault;
+/// use serde_json::json;
+/// assert_eq!(schema_fault(&json!({"type": "object"})), None);
+/// assert!(schema_fault(&json!({"type": "array"})).is_some());
+/// ```
+pub fn schema_fault(schema: &serde_json::Value) -> Option<String> {
+    schema::Schema::compile(schema).err()
+}
+
 /// What a model is shown of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolSpec {

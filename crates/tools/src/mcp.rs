@@ -66,7 +66,7 @@ struct Listed {
 pub struct McpTool {
     /// Its name, as agents know it.
     pub name: String,
-    /// What the server says it does. Read it before it is trusted.
+    /// What the server says it does, as far as a model is shown it. Read it before it is trusted.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub schema: Value,
@@ -166,7 +166,7 @@ impl McpClient {
     pub fn listed(&self) -> Vec<McpTool> {
         let listed = self.tools.iter().map(|listed| McpTool {
             name: listed.name.clone(),
-            description: description(&listed.tool),
+            description: cut(description(&listed.tool), MAX_ABOUT),
             schema: Value::Object(listed.tool.input_schema.as_ref().clone()),
             review: listed.review.clone(),
             pin: pin::pin(&listed.tool),

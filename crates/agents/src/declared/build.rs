@@ -12,7 +12,7 @@ use super::output::Output;
 use super::prompt::fill;
 use crate::react::{React, Speech};
 use crate::{AgentRun, Error, RunResult, Stores, Terms};
-use paraph_gateway::{Dialect, DynTool, Gateway, Price};
+use paraph_gateway::{Dialect, DynTool, Fault, Gateway, Price};
 use paraph_graph::{CheckpointId, Drawing, RunId};
 use paraph_models::ChatModel;
 use std::collections::BTreeMap;
@@ -275,8 +275,21 @@ impl Building<'_> {
         let builder = tools
             .into_iter()
             .fold(builder, paraph_gateway::Builder::dynamic);
-        Ok(builder.policy(policy).build()?)
+        builder.policy(policy).build().map_err(in_words_of_a_file)
     }
+}
+
+/// The reader knows the levels of all tools but those of MCP servers; what is wrong with theirs is said here.
+fn in_words_of_a_file(error: paraph_gateway::Error) -> Error {
+    if let paraph_gateway::Error::Build(faults) = &error
+        && let Some(Fault::EffectAllowed { tool, level }) = faults.first()
+    {
+        return Error::EffectAllowed {
+            tool: tool.clone(),
+            level: *level,
+        };
+    }
+    error.into()
 }
 
 fn output(spec: &OutputSpec) -> Result<Arc<Output>, Error> {

@@ -197,7 +197,11 @@ impl AgentFile {
     /// if it names none.
     pub fn servers(&self, agent: &str) -> Vec<&str> {
         let is_main = agent == self.name;
-        let spec = if is_main { Some(&self.main) } else { self.agents.get(agent) };
+        let spec = if is_main {
+            Some(&self.main)
+        } else {
+            self.agents.get(agent)
+        };
         match spec.map(|spec| &spec.tools.mcp) {
             Some(Some(named)) => named.iter().map(String::as_str).collect(),
             Some(None) if is_main => self.mcp.keys().map(String::as_str).collect(),
@@ -207,7 +211,8 @@ impl AgentFile {
 
     /// Stands for all of the file that a run which goes on depends on: prompts, tools, rules, dialect, forms, and the
     /// agents that are called. Comments, layout and descriptions do not count, nor do the main agent's model, budget
-    /// and loop rule: those are stored with the run.
+    /// and loop rule: those are stored with the run. What somebody reviewed of MCP servers' tools is looked at anew
+    /// whenever they are connected to.
     pub fn digest(&self) -> String {
         let mut counted = self.clone();
         let main = &mut counted.main;
@@ -221,6 +226,9 @@ impl AgentFile {
         }
         for agent in counted.agents.values_mut() {
             agent.prompt_file = None;
+        }
+        for server in counted.mcp.values_mut().filter_map(Value::as_object_mut) {
+            server.remove("pins");
         }
         // The keys of this JSON come in one order: of the structs' fields, and sorted in maps.
         let text = serde_json::to_string(&counted).unwrap_or_default();

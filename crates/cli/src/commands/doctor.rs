@@ -9,7 +9,7 @@ use crate::mcp::Servers;
 use crate::output::{print, print_json, table};
 use crate::stores::Kept;
 use crate::terminal::{Screen, printable};
-use paraph_agents::{AgentInfo, builtin};
+use paraph_agents::{AgentFile, AgentInfo, Declared, Parts, Stores, builtin};
 use paraph_graph::ThreadQuery;
 use paraph_models::{ChatModel, ChatRequest, Message, ModelSpec, providers};
 use serde::Serialize;
@@ -74,7 +74,9 @@ pub(super) fn examine(args: &DoctorArgs) -> Result<u8, Failure> {
             &checks.iter().map(line).collect::<Vec<_>>(),
         )))?;
         for review in checks.iter().filter_map(|check| check.review.as_ref()) {
-            print(&printable(&format!("\nOnce you have read this, put it into the file:\n\n{review}")))?;
+            print(&format!(
+                "\nOnce you have read this, put it into the file, in place of such a table if it has one:\n\n{review}"
+            ))?;
         }
     }
     let wrong = checks.iter().any(|check| check.verdict == Verdict::Wrong);
@@ -240,25 +242,43 @@ fn servers(config: &Config, file: &AgentPath, online: bool) -> Vec<Check> {
         runtime.block_on(async {
             let folder = crate::agent_file::folder(&file.path);
             let file = &file.checked.file;
-            let servers = Servers::connect(config, file, &folder).await?;
+            let (servers, failures) = Servers::attempt(config, file, &folder).await?;
             let mut checks = Vec::new();
             for server in servers.all() {
-                let detail = server.summary().await;
-                checks.push(Check::new(CHECK, Verdict::Ok, detail));
-                if let Some(review) = server.to_review() {
-                    checks.push(Check {
-                        review: Some(review),
-                        ..Check::new(CHECK, Verdict::Note, server.remark().unwrap_or_default())
-                    });
-                }
+                let mut check = Check::new(CHECK, Verdict::Ok, server.summary().await);
+                check.review = server.to_review();
+                checks.push(check);
             }
-            let rules = servers.unknown_rules(file);
-            checks.extend(rules.into_iter().map(|rule| Check::new(CHECK, Verdict::Note, rule)));
+            let remarks = servers.remarks(file);
+            let remarks = remarks
+                .into_iter()
+                .map(|it| Check::new(CHECK, Verdict::Note, it));
+            checks.extend(remarks);
+            let wrong = failures
+                .iter()
+                .map(|why| Check::new(CHECK, Verdict::Wrong, why));
+            checks.extend(wrong);
+            let made = failures.is_empty().then(|| made(config, file, &servers));
+            checks.extend(
+                made.and_then(|it| it.err())
+                    .map(|it| Check::of(CHECK, Err(it))),
+            );
             servers.close().await;
             Ok(checks)
         })
     });
     looked.unwrap_or_else(|failure| vec![Check::of(CHECK, Err(failure))])
+}
+
+/// Whether the agent's rules fit the tools that its servers have.
+fn made(config: &Config, file: &AgentFile, servers: &Servers) -> Result<(), Failure> {
+    let parts = Parts {
+        tools: crate::tools::of_file(config, file, servers)?,
+        ..Parts::of(Stores::in_memory())
+    };
+    Declared::new(file, parts)
+        .map(|_| ())
+        .map_err(Failure::usage)
 }
 
 fn models(config: &Config, agent: &AgentInfo, own: Option<ModelSpec>, online: bool) -> Vec<Check> {

@@ -13,6 +13,8 @@ mod configuration;
 mod graphs;
 mod hostile;
 mod listings;
+#[cfg(target_os = "linux")]
+mod mcp;
 mod models;
 mod odd_input;
 #[cfg(unix)]
@@ -21,6 +23,9 @@ mod recordings;
 mod results;
 #[cfg(unix)]
 mod resuming;
+#[cfg(target_os = "linux")]
+#[path = "../../../tools/tests/rude/mod.rs"]
+mod rude;
 mod runs;
 mod sandbox;
 #[path = "../../../tools/tests/stand_in/mod.rs"]

@@ -48,6 +48,16 @@ fn hanging(sandbox: &Sandbox, thread: &str, hangs: usize) -> Hanging {
 
 /// Starts a run and waits until it asks the model for this step.
 pub(crate) fn start(sandbox: &Sandbox, args: &[&str], step: u64) -> Hanging {
+    let began = |event: &Value| event["type"] == "step_started" && event["step"] == step;
+    start_until(sandbox, args, began)
+}
+
+/// Starts a run and waits until it tells such an event.
+pub(crate) fn start_until(
+    sandbox: &Sandbox,
+    args: &[&str],
+    told: impl Fn(&Value) -> bool,
+) -> Hanging {
     let mut command = sandbox.command(args);
     command.env("OPENAI_TIMEOUT_SECONDS", "3600");
     let mut child = command
@@ -57,10 +67,7 @@ pub(crate) fn start(sandbox: &Sandbox, args: &[&str], step: u64) -> Hanging {
         .unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut events: Vec<Value> = Vec::new();
-    while events
-        .last()
-        .is_none_or(|last| last["type"] != "step_started" || last["step"] != step)
-    {
+    while !events.last().is_some_and(&told) {
         let mut line = String::new();
         assert_ne!(out.read_line(&mut line).unwrap(), 0, "{events:?}");
         events.push(serde_json::from_str(&line).unwrap());

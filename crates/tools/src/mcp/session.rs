@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::connection::Connection;
 use super::output;
-use super::pin::{McpPin, McpReview, compare, pin};
+use super::pin::{McpPin, McpReview, pin, review};
 use super::settings::McpServer;
 use crate::error::Error;
 use crate::outbound::Outbound;
@@ -102,15 +102,12 @@ impl Session {
         let mut reviews = BTreeMap::new();
         for tool in tools {
             let name = tool.name.to_string();
-            let now = pin(tool);
-            let review = match self.reviewed.get(&name) {
-                Some(reviewed) => compare(reviewed, &now),
-                None if self.settings.trust_first_sight => {
-                    self.reviewed.insert(name.clone(), now);
-                    McpReview::Fine
-                }
-                None => McpReview::Unreviewed,
-            };
+            if self.settings.trust_first_sight {
+                self.reviewed
+                    .entry(name.clone())
+                    .or_insert_with(|| pin(tool));
+            }
+            let review = review(self.reviewed.get(&name), tool);
             reviews.insert(name, review);
         }
         self.now.get_mut().reviews = reviews.clone();
@@ -218,10 +215,7 @@ impl Session {
         let mut reviews: BTreeMap<String, McpReview> = BTreeMap::new();
         for tool in tools {
             let name = tool.name.to_string();
-            let review = match self.reviewed.get(&name) {
-                Some(reviewed) => compare(reviewed, &pin(tool)),
-                None => McpReview::Unreviewed,
-            };
+            let review = review(self.reviewed.get(&name), tool);
             let worse = reviews
                 .get(&name)
                 .is_some_and(|other| *other != McpReview::Fine);

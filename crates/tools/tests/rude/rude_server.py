@@ -139,6 +139,8 @@ if manner == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     child = subprocess.Popen(["/bin/sleep", "1000"])
     note_processes(child.pid)
+if manner == "mute":
+    note_processes()
 if manner == "counted":
     with open(file, "a") as starts:
         starts.write("started\n")

@@ -3,7 +3,6 @@
 use super::tools::Tools;
 use super::{Checker, Whose};
 use crate::declared::file::{AgentSpec, PolicySpec};
-use crate::declared::mistake::did_you_mean;
 use paraph_gateway::{Level, Policy, Verdict};
 
 /// Whether a pattern fits a name, as the gateway sees it.
@@ -37,7 +36,7 @@ impl Checker<'_> {
             return;
         }
         let what = format!("`policy.{list}` names `{pattern}`, and this agent has no such tool");
-        let advice = did_you_mean(pattern, tools.known.iter().map(|(name, _)| name.as_str()));
+        let advice = tools.advice(pattern);
         self.wrong_entry((whose, &["policy", list]), pattern, what, advice);
     }
 
@@ -92,7 +91,7 @@ impl Checker<'_> {
                 continue;
             }
             let what = format!("`budget.per_tool` names `{name}`, and this agent has no such tool");
-            let advice = did_you_mean(name, tools.known.iter().map(|(name, _)| name.as_str()));
+            let advice = tools.advice(name);
             self.wrong((whose, &[path[0], path[1], name]), what, advice);
         }
         let children = spec.budget.max_children;

@@ -39,15 +39,17 @@ fn read(text: &str) -> Result<Checked, Vec<Mistake>> {
             _ => Vec::new(),
         },
     };
-    read_agent_file(
-        text,
-        &Supply {
-            builtin: &builtin,
-            http: Some(&http),
-            mcp: None,
-            read: &read,
-        },
-    )
+    let mcp = |name: &str, settings: &Value| match settings.get("url") {
+        Some(url) if url == "nonsense" => vec![format!("`{name}` has no address")],
+        _ => Vec::new(),
+    };
+    let supply = Supply {
+        builtin: &builtin,
+        http: Some(&http),
+        mcp: Some(&mcp),
+        read: &read,
+    };
+    read_agent_file(text, &supply)
 }
 
 /// A file without mistakes, and these lines behind its first two.
@@ -104,6 +106,29 @@ per_tool = { think = 1 }
         (3, 6, 250_000)
     );
     assert_eq!(limits.per_tool.get("think"), Some(&1));
+}
+
+#[test]
+fn what_the_program_does_not_have_cannot_be_used() {
+    let (builtin, beside) = supply();
+    let supply = Supply {
+        builtin: &builtin,
+        http: None,
+        mcp: None,
+        read: &beside,
+    };
+    let text = with(
+        "[mcp.files]\ncommand = \"a\"\n[[tools.http]]\nname = \"order\"\ndescription = \"x\"\nurl = \"https://a.example\"",
+    );
+    let mistakes = read_agent_file(&text, &supply).unwrap_err();
+    let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        mistakes,
+        [
+            "3:6: this program has no MCP servers; leave `mcp` out",
+            "5:1: this program has no HTTP tools; leave `tools.http` out",
+        ]
+    );
 }
 
 #[test]
@@ -283,9 +308,16 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ),
     (
         "[mcp.files]\nargs = []",
+        &["3:6: `mcp.files` has neither `command` nor `url`; write one of them"],
+    ),
+    (
+        "[mcp.files]\nurl = \"nonsense\"",
+        &["3:6: the MCP server `files`: `files` has no address"],
+    ),
+    (
+        "[policy]\nallow = [\"files__read\", \"flies__read\"]\n[mcp.files]\ncommand = \"a\"",
         &[
-            "3:6: `mcp.files` has neither `command` nor `url`; write one of them",
-            "3:6: this version has no MCP servers yet; leave `mcp` out",
+            "4:25: `policy.allow` names `flies__read`, and this agent has no such tool; there are files__*",
         ],
     ),
     (

@@ -24,6 +24,13 @@ impl Tools {
         };
         !self.servers.is_empty() && (pattern.contains('*') || self.servers.iter().any(prefixed))
     }
+
+    /// What to write instead of a name that no tool has.
+    pub(super) fn advice(&self, name: &str) -> String {
+        let of_servers: Vec<String> = self.servers.iter().map(|it| format!("{it}__*")).collect();
+        let known = self.known.iter().map(|(name, _)| name.as_str());
+        did_you_mean(name, known.chain(of_servers.iter().map(String::as_str)))
+    }
 }
 
 impl Checker<'_> {
@@ -97,7 +104,7 @@ impl Checker<'_> {
             .and_then(Value::as_str)
             .unwrap_or_default();
         let Some(judge) = self.supply.http else {
-            let what = "this version has no HTTP tools yet";
+            let what = "this program has no HTTP tools";
             self.wrong_entry(
                 (whose, &["tools", "http"]),
                 name,
@@ -130,13 +137,13 @@ impl Checker<'_> {
         for (name, settings) in servers {
             let place: (_, &[&str]) = (Whose(None), &["mcp", &name]);
             let Some(judge) = self.supply.mcp else {
-                self.wrong(
-                    place,
-                    "this version has no MCP servers yet",
-                    "leave `mcp` out",
-                );
+                self.wrong(place, "this program has no MCP servers", "leave `mcp` out");
                 continue;
             };
+            // What is missing was said already.
+            if settings.get("command").is_some() == settings.get("url").is_some() {
+                continue;
+            }
             for mistake in judge(&name, &settings) {
                 self.wrong(place, format!("the MCP server `{name}`: {mistake}"), "");
             }

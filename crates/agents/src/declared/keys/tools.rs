@@ -115,7 +115,7 @@ pub(super) static MCP: Table = Table {
         key(
             "command",
             text(1_000, Form::Filled),
-            "The program to start; it is spoken with over its standard input and output.",
+            "The program to start; it is spoken with over its standard input and output. A path begins at this file's folder.",
         ),
         key(
             "args",
