@@ -1,6 +1,6 @@
 //! A tool of your own behind the gateway, and an agent that uses it.
 
-use paraph_agents::{React, Terms};
+use paraph_agents::{Terms, react};
 use paraph_gateway::{Gateway, MemoryStore, Policy, ToolError};
 use paraph_models::ScriptedModel;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let script = r#"{"tool_calls":[{"name":"track_order","arguments":{"number":7}}]}
         {"content":"Order 7 is out for delivery."}"#;
     let model = ScriptedModel::parse(script, "orders.jsonl")?;
-    let agent = React::new("orders", "You answer questions about orders.", gateway)?;
+    let agent = react("orders", "You answer questions about orders.", gateway)?;
     let terms = Terms::new(Arc::new(model), "case-1");
     let result = agent
         .start("Where is order 7?", &terms)

@@ -9,8 +9,8 @@
 //!   `summary`: what stands for the rest. `output`: answers
 //!   that have to fit a schema.
 //! - `file`: what a file says, as data. `prompt`: variables in prompts.
-//! - `build`: an agent from a file ([`Declared`]). `actions`: the loop of one with JSON actions; one with tool calls is
-//!   a [`React`](crate::React). `rehearsal`: how the rehearsal model plays its part.
+//! - `build`: an agent from a file ([`declared`]). `actions`: the loop of one with JSON actions; one with tool calls is
+//!   one of [`react`](crate::react()). `rehearsal`: how the rehearsal model plays its part.
 
 mod actions;
 mod build;
@@ -27,7 +27,7 @@ mod schema;
 mod shape;
 mod summary;
 
-pub use build::{Declared, Parts, Voice};
+pub use build::{Parts, Voice, declared, declared_reader};
 pub use check::{Checked, HttpFacts, JudgeMcp, Supply, read_agent_file};
 pub use file::{
     AgentFile, AgentSpec, BudgetSpec, ContextSpec, OutputSpec, PolicySpec, ToolsSpec, WhenFull,

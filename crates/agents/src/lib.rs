@@ -1,17 +1,19 @@
 //! The applications: complete agents built on the graph engine, the gateway and the models.
 //!
-//! Take [`React`] for an agent of your own with the tools of your gateway, [`Support`] for the refund
-//! agent. Either is started with [`Terms`] (model, limits, thread), tells what it does as
+//! Take [`react`](react()) for an agent of your own with the tools of your gateway, [`support`](support()) for the
+//! refund agent. Each is an [`Agent`]: started with [`Terms`] (model, limits, thread), it tells what it does as
 //! [`AgentEvent`]s, and ends with a [`RunResult`].
 //!
 //! ```
-//! use paraph_agents::{Case, Rehearsal, Support, Terms};
+//! use paraph_agents::{Case, Rehearsal, Stores, Terms, support};
+//! use paraph_gateway::Dialect;
 //! use std::sync::Arc;
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), paraph_agents::Error> {
-//! let terms = Terms::new(Arc::new(Rehearsal), "case-8");
+//! let terms = Terms::new(Arc::new(Rehearsal::Support), "case-8");
 //! let case = Case { user: 7, question: "May I have my money back?".into() };
-//! let mut run = Support::new(&[], &[])?.start(&case, &terms).await?;
+//! let agent = support(&Stores::in_memory(), Dialect::Strict, &[], &[])?;
+//! let mut run = agent.start(&case, &terms).await?;
 //! while let Some(event) = run.next().await {
 //!     println!("{}: {:?}", event.seq, event.data);
 //! }
@@ -26,8 +28,9 @@
 //!
 //! # Layout
 //! - `catalogue`: which agents there are, as data ([`builtin`]).
-//! - `terms`: on what terms a run is made ([`Terms`]): model, limits, price, dialect.
+//! - `terms`: on what terms a run is made ([`Terms`]): model, limits, price.
 //! - `event`, `outcome`: what a run tells ([`AgentEvent`]) and what comes out of it ([`RunResult`]).
+//! - `agent`: what can be done with any of them ([`Agent`]).
 //! - `run`: a run under way ([`AgentRun`]): the engine's stream, told in the words of agents.
 //! - `stores`: where threads and records are kept ([`Stores`]). `spent`: what a run has used, in its state.
 //! - `teller`: who passes on what a run says. `asking`: one model call within the run's budget. `calling`: one tool call, told as it goes.
@@ -35,10 +38,10 @@
 //! - `python_json`: JSON laid out as Python's `json.dumps` does, for prompts.
 //! - `conversation`: a channel of messages, and what has one ([`HasMessages`]). `tools_condition`: where to
 //!   go after the model ([`tools_condition`]). `tool_node`: its calls, one task each ([`tool_node`]).
-//! - `react`: the loop of these ([`React`]).
-//! - `support`: the refund agent, with JSON actions or with tool calls ([`Support`]).
-//! - `weather`: hotels and temperatures, on the engine and as a loop by hand ([`Weather`]).
-//! - `rehearsal`: a rule-based model that plays the support agent's part ([`Rehearsal`]).
+//! - `react`: the loop of these ([`react`](react())).
+//! - `support`: the refund agent, with JSON actions or with tool calls ([`support`](support())).
+//! - `weather`: hotels and temperatures, on the engine and as a loop by hand ([`weather`](weather())).
+//! - `rehearsal`: a rule-based model that plays an agent's part ([`Rehearsal`]).
 //! - `declared`: agents that stand in a TOML file ([`read_agent_file`]).
 
 mod catalogue;
@@ -47,6 +50,7 @@ mod terms;
 mod event;
 mod outcome;
 
+mod agent;
 mod asking;
 mod calling;
 mod ending;
@@ -68,28 +72,29 @@ mod declared;
 
 mod error;
 
+pub use agent::{Agent, Case};
 pub use catalogue::{AgentInfo, ToolInfo, builtin};
 pub use conversation::{
     Conversation, HasMessages, MessagesState, MessagesStateUpdate, add_messages,
 };
 pub use declared::{
-    AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, Declared, HttpFacts, JudgeMcp, Mistake,
-    OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull, agent_schema,
-    read_agent_file,
+    AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, HttpFacts, JudgeMcp, Mistake,
+    OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull, agent_schema, declared,
+    declared_reader, read_agent_file,
 };
 pub use error::Error;
 pub use event::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
 pub use outcome::{ActionEcho, ActionResult, HistoryRow, MessageResult, RunResult, TraceRow};
 pub use python_json::python_json;
-pub use react::React;
+pub use react::react;
 pub use rehearsal::Rehearsal;
 pub use run::AgentRun;
 pub use stores::Stores;
-pub use support::{Case, Support};
+pub use support::support;
 pub use terms::{ANSWER_TOKENS, Terms};
 pub use tool_node::{ToolNode, ToolRuntime, tool_node, update_command};
 pub use tools_condition::{TOOLS, tools_condition, tools_or};
-pub use weather::{Weather, sample_tools};
+pub use weather::{sample_tools, weather, weather_by_hand};
 
 #[doc = include_str!("docs/from_langgraph.md")]
 pub mod from_langgraph {}

@@ -9,18 +9,14 @@ use crate::conversation::{Conversation, HasMessages, add_messages};
 use crate::declared::{ContextSpec, Output, Sent, Summary, within};
 use crate::ending::{Ending, keep_first};
 use crate::outcome::{RunResult, TraceRow, of_messages};
-use crate::run::{AgentRun, Application, Begin, Beginning, Route, outcome_of, start};
+use crate::run::{Application, Route};
 use crate::spent::Spent;
-use crate::terms::check_task;
 use crate::tool_node::{Desk, ToolNode};
 use crate::tools_condition::{TOOLS, tools_condition};
-use crate::{AgentEventData, Error, Terms};
+use crate::{Agent, AgentEventData, Error};
 use futures::future::BoxFuture;
 use paraph_gateway::{Dialect, Gateway, LlmError, Stop};
-use paraph_graph::{
-    CheckpointId, Ctx, Drawing, END, Goto, Graph, Interrupt, MemoryStore, NodeError, RunId, State,
-    Store, Update, with,
-};
+use paraph_graph::{Ctx, END, Goto, Graph, NodeError, State, Update, with};
 use paraph_models::{Body, ChatRequest, Message, Messages, ToolSpec, repair};
 use std::sync::Arc;
 
@@ -54,10 +50,13 @@ pub(crate) struct ReactState {
 /// The name under which an agent itself speaks in its conversation. A person's messages have none.
 const CHECKER: &str = "checker";
 
-/// An agent that calls tools the provider's way.
+/// An agent that calls tools the provider's way: with these instructions and the tools of this gateway.
+///
+/// # Errors
+/// [`Error::Graph`], which would be a mistake of this crate.
 ///
 /// ```
-/// use paraph_agents::{React, Terms};
+/// use paraph_agents::{Terms, react};
 /// use paraph_gateway::{Gateway, MemoryStore, Policy};
 /// use paraph_models::ScriptedModel;
 /// use std::sync::Arc;
@@ -74,18 +73,50 @@ const CHECKER: &str = "checker";
 /// let script = r#"{"tool_calls":[{"name":"add","arguments":{"terms":[2,3]}}]}
 /// {"content":"It is 5."}"#;
 /// let model = ScriptedModel::parse(script, "sums.jsonl")?;
-/// let agent = React::new("sums", "Be brief.", gateway)?;
+/// let agent = react("sums", "Be brief.", gateway)?;
 /// let terms = Terms::new(Arc::new(model), "homework");
 /// let result = agent.start("How much is 2 and 3?", &terms).await?.result().await;
 /// assert_eq!(result.answer(), Some("It is 5."));
 /// # Ok(())
 /// # }
 /// ```
-pub struct React {
-    name: String,
+pub fn react(
+    name: impl Into<String>,
+    instructions: impl Into<String>,
     gateway: Gateway,
-    graph: Graph<ReactState>,
-    store: Store,
+) -> Result<Agent, Error> {
+    speaking(name.into(), Speech::of(instructions.into()), gateway)
+}
+
+/// An agent that asks its model like this.
+pub(crate) fn speaking(name: String, speech: Speech, gateway: Gateway) -> Result<Agent, Error> {
+    let graph = graph(&name, speech, &gateway)?;
+    Ok(Agent::new(name, graph, gateway))
+}
+
+fn graph(name: &str, speech: Speech, gateway: &Gateway) -> Result<Graph<ReactState>, Error> {
+    let tools = gateway.catalogue().iter().map(|tool| ToolSpec {
+        name: tool.name.clone(),
+        description: tool.about.clone(),
+        schema: tool.schema.clone(),
+    });
+    let speaker = Speaker {
+        speech,
+        tools: tools.collect(),
+    };
+    // A model whose answer does not have its form is asked again.
+    let after = match &speaker.speech.output {
+        Some(_) => vec![MODEL, TOOLS.name(), END],
+        None => vec![TOOLS.name(), END],
+    };
+    let graph = Graph::<ReactState>::new(name.to_owned())
+        .node(MODEL, with(speaker, speak))
+        .each(TOOLS, ToolNode::of_agent(Tools))
+        .start(MODEL)
+        .branch(MODEL, after_model, after)
+        .branch(TOOLS, after_calls, [MODEL, END])
+        .build()?;
+    Ok(graph)
 }
 
 /// How an agent asks its model.
@@ -160,171 +191,6 @@ struct Speaker {
     tools: Vec<ToolSpec>,
 }
 
-impl React {
-    /// An agent with these instructions and the tools of this gateway.
-    ///
-    /// # Errors
-    /// [`Error::Graph`], which would be a mistake of this crate.
-    pub fn new(
-        name: impl Into<String>,
-        instructions: impl Into<String>,
-        gateway: Gateway,
-    ) -> Result<React, Error> {
-        React::speaking(name.into(), Speech::of(instructions.into()), gateway)
-    }
-
-    /// An agent that asks its model like this.
-    pub(crate) fn speaking(name: String, speech: Speech, gateway: Gateway) -> Result<React, Error> {
-        let tools = gateway.catalogue().iter().map(|tool| ToolSpec {
-            name: tool.name.clone(),
-            description: tool.about.clone(),
-            schema: tool.schema.clone(),
-        });
-        let speaker = Speaker {
-            speech,
-            tools: tools.collect(),
-        };
-        // A model whose answer does not have its form is asked again.
-        let after = match &speaker.speech.output {
-            Some(_) => vec![MODEL, TOOLS.name(), END],
-            None => vec![TOOLS.name(), END],
-        };
-        let graph = Graph::<ReactState>::new(name.clone())
-            .node(MODEL, with(speaker, speak))
-            .each(TOOLS, ToolNode::of_agent(Tools))
-            .start(MODEL)
-            .branch(MODEL, after_model, after)
-            .branch(TOOLS, after_calls, [MODEL, END])
-            .build()?;
-        Ok(React {
-            name,
-            gateway,
-            graph,
-            store: MemoryStore::shared(),
-        })
-    }
-
-    /// The same on a store that may outlive the process. (The gateway brings its own.)
-    #[must_use]
-    pub fn on(self, store: Store) -> React {
-        React { store, ..self }
-    }
-
-    /// The graph, to be drawn.
-    pub fn drawing(&self) -> Drawing {
-        self.graph.drawing()
-    }
-
-    /// Starts a run. It runs while its events are read. On a thread that has a conversation the task is
-    /// its next message. Whatever the terms say of the dialect, it is the provider's tool calls.
-    ///
-    /// # Errors
-    /// [`Error::EmptyTask`], [`Error::LongTask`].
-    pub async fn start(&self, task: &str, terms: &Terms) -> Result<AgentRun, Error> {
-        let task = check_task(task)?;
-        let begin = Begin::input(terms.run, fresh(task), task.to_owned());
-        self.begin(begin, terms).await
-    }
-
-    /// Goes on with a run that was cut off or cancelled, with what it had finished, used and recorded.
-    /// The terms are those it was started with.
-    ///
-    /// # Errors
-    /// [`Error::NothingLeft`] if the thread has nothing that is due.
-    pub async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
-        self.begin(Begin::again(run), terms).await
-    }
-
-    /// The questions that tools of a thread's run have asked ([`crate::ToolRuntime::ask`]) and that nobody has
-    /// answered. Such a run has stopped with `approval_pending`.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] if the store cannot be read.
-    pub async fn questions(&self, thread: &str) -> Result<Vec<Interrupt>, Error> {
-        let thread = self.graph.thread(&self.store, thread.to_owned());
-        let snapshot = thread.snapshot(None).await?;
-        Ok(snapshot.map_or(Vec::new(), |snapshot| snapshot.interrupts))
-    }
-
-    /// Goes on with a run whose tools asked, with answers to some or all of the questions by their ids.
-    /// Only the calls that have an answer run again.
-    ///
-    /// # Errors
-    /// As [`React::resume`]. An answer to no open question ends the run with `internal`.
-    pub async fn answer(
-        &self,
-        run: RunId,
-        answers: impl IntoIterator<Item = (String, serde_json::Value)>,
-        terms: &Terms,
-    ) -> Result<AgentRun, Error> {
-        let answers = answers.into_iter().collect();
-        self.begin(Begin::answered(run, answers), terms).await
-    }
-
-    /// Starts a run at an older checkpoint of the thread, on a new branch: with what was due there, or
-    /// with a message that is put to the conversation as it was then.
-    ///
-    /// # Errors
-    /// As [`React::start`] and [`React::resume`]; [`Error::Graph`] for an unknown checkpoint.
-    pub async fn replay(
-        &self,
-        at: CheckpointId,
-        task: Option<&str>,
-        terms: &Terms,
-    ) -> Result<AgentRun, Error> {
-        let task = task.map(check_task).transpose()?;
-        let input = task.map(|task| (fresh(task), task.to_owned()));
-        self.begin(Begin::at(terms.run, at, input), terms).await
-    }
-
-    /// The result of a run that is over; nothing if the thread has none of this run that is.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] if the store cannot be read.
-    pub async fn result(&self, run: RunId, thread: &str) -> Result<Option<RunResult>, Error> {
-        let thread = self.graph.thread(&self.store, thread.to_owned());
-        outcome_of::<React>(&thread, run).await
-    }
-
-    /// Goes back to a checkpoint of a thread: what runs there next begins on a new branch.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] for an unknown checkpoint, and while a run drives the thread.
-    pub async fn fork(&self, thread: &str, at: CheckpointId) -> Result<CheckpointId, Error> {
-        let thread = self.graph.thread(&self.store, thread.to_owned());
-        Ok(thread.fork(at).await?)
-    }
-
-    async fn begin(
-        &self,
-        begin: Begin<Update<ReactState>>,
-        terms: &Terms,
-    ) -> Result<AgentRun, Error> {
-        let beginning = Beginning {
-            agent: &self.name,
-            graph: &self.graph,
-            store: &self.store,
-            gateway: &self.gateway,
-        };
-        let terms = Terms {
-            dialect: Dialect::Native,
-            ..terms.clone()
-        };
-        start::<React>(beginning, begin, &terms).await
-    }
-}
-
-/// The conversation goes on; what belongs to a run begins anew.
-fn fresh(task: &str) -> Update<ReactState> {
-    ReactState::update()
-        .messages([Message::human(task)])
-        .replace_trace(Vec::new())
-        .step(0)
-        .misses(0)
-        .spent(None)
-        .replace_ending(None)
-}
-
 impl HasMessages for ReactState {
     fn conversation(&self) -> &Conversation {
         &self.messages
@@ -335,15 +201,26 @@ impl HasMessages for ReactState {
     }
 }
 
-impl Application for React {
-    type State = ReactState;
+impl Application for ReactState {
+    const DIALECT: Dialect = Dialect::Native;
 
-    fn route(state: &ReactState) -> Route {
-        let last = state.messages.last();
+    /// The conversation goes on.
+    fn fresh(task: &str) -> Update<ReactState> {
+        ReactState::update()
+            .messages([Message::human(task)])
+            .replace_trace(Vec::new())
+            .step(0)
+            .misses(0)
+            .spent(None)
+            .replace_ending(None)
+    }
+
+    fn route(&self) -> Route {
+        let last = self.messages.last();
         let asked_again = last.is_some_and(|last| last.name.as_deref() == Some(CHECKER));
         let called = last.is_some_and(|last| !last.is_ai()) && !asked_again;
         let from = if called { TOOLS.name() } else { MODEL };
-        let cause = match &state.ending {
+        let cause = match &self.ending {
             Some(ending) if ending.stop == Stop::Success => "the model has its answer".to_owned(),
             Some(ending) => format!("stopped: {}", ending.stop),
             None if asked_again => "the answer does not have its form".to_owned(),
@@ -353,20 +230,20 @@ impl Application for React {
         Route { from, cause }
     }
 
-    fn task(state: &ReactState) -> String {
-        let asked = state
+    fn task(&self) -> String {
+        let asked = self
             .messages
             .iter()
             .rfind(|m| m.body == Body::Human && m.name.is_none());
         asked.map(|m| m.text().into_owned()).unwrap_or_default()
     }
 
-    fn spent(state: &ReactState) -> Option<&Spent> {
-        state.spent.as_ref()
+    fn spent(&self) -> Option<&Spent> {
+        self.spent.as_ref()
     }
 
-    fn ending(state: &ReactState) -> Option<Ending> {
-        state.ending.clone()
+    fn ending(&self) -> Option<Ending> {
+        self.ending.clone()
     }
 
     fn result(state: Option<&ReactState>, ending: Ending) -> RunResult {

@@ -12,9 +12,27 @@ use paraph_models::{
 };
 use serde_json::{Value, json};
 
-/// The rehearsal model. It uses no tokens.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rehearsal;
+/// The rehearsal model, by the part that it plays. It uses no tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rehearsal {
+    /// The support agent's.
+    Support,
+    /// The weather agent's.
+    Weather,
+    /// That of an agent in a file, of which it has no facts to go by.
+    Declared,
+}
+
+impl Rehearsal {
+    /// The part of the agent of this name.
+    pub fn of(agent: &str) -> Rehearsal {
+        match agent {
+            crate::support::NAME => Rehearsal::Support,
+            crate::weather::NAME => Rehearsal::Weather,
+            _ => Rehearsal::Declared,
+        }
+    }
+}
 
 impl ChatModel for Rehearsal {
     fn name(&self) -> &str {
@@ -22,26 +40,18 @@ impl ChatModel for Rehearsal {
     }
 
     fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
-        let is_weather = |message: &Message| message.text() == crate::weather::INSTRUCTIONS;
-        if request.messages.first().is_some_and(is_weather) {
-            let chunk = Chunk {
-                usage: Some(Usage::new(0, 0)),
-                ..crate::weather::rehearse(request)
-            };
-            return futures::stream::iter([Ok(chunk)]).boxed();
-        }
-        let strict = request.tools.is_empty();
-        let brief = match strict {
-            true => Brief::of_payload(&request.messages),
-            false => Brief::of_messages(&request.messages),
+        let chunk = match self {
+            Rehearsal::Support if request.tools.is_empty() => {
+                as_action(Brief::of_payload(&request.messages).next_move())
+            }
+            Rehearsal::Support => as_calls(Brief::of_messages(&request.messages).next_move()),
+            Rehearsal::Weather => crate::weather::rehearse(request),
+            Rehearsal::Declared => crate::declared::rehearse(request),
         };
-        let mut chunk = match read_goal(&brief.goal) {
-            // Another agent's task: it has no facts to go by there.
-            None => crate::declared::rehearse(request),
-            Some(_) if strict => as_action(brief.next_move()),
-            Some(_) => as_calls(brief.next_move()),
+        let chunk = Chunk {
+            usage: Some(Usage::new(0, 0)),
+            ..chunk
         };
-        chunk.usage = Some(Usage::new(0, 0));
         futures::stream::iter([Ok(chunk)]).boxed()
     }
 }

@@ -8,13 +8,13 @@ use crate::ending::Ending;
 use crate::event::{AgentEvent, AgentEventData, BudgetView};
 use crate::outcome::RunResult;
 use crate::spent::Spent;
-use crate::{Error, Terms};
+use crate::{Agent, Error, Terms};
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, unfold};
-use paraph_gateway::{Gateway, Scope, Stop, UNLIMITED};
+use paraph_gateway::{Dialect, Scope, Stop, UNLIMITED};
 use paraph_graph::{
     CancelReason, CheckpointId, Control, EventData, Graph, HistoryQuery, Interrupt, Mode, Name,
-    Outcome, RunId, RunOptions, Snapshot, Source, State, Store, Stream, Thread,
+    Outcome, RunId, RunOptions, Snapshot, Source, State, Stream, Thread,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -23,25 +23,28 @@ use tokio::sync::OnceCell;
 /// What the engine takes beside a model's decision and its calls: one superstep each, and some air.
 const SUPERSTEPS_PER_STEP: u64 = 2;
 
-/// A graph that is an agent: it says where it goes and what came out.
-pub(crate) trait Application: Send + 'static {
-    /// Its state.
-    type State: State;
+/// The state of a graph that is an agent's: it says where the graph goes and what came out.
+pub(crate) trait Application: State {
+    /// How the agent's model says what it wants.
+    const DIALECT: Dialect;
+
+    /// What a run that is to do this begins with: what belongs to an older one begins anew.
+    fn fresh(task: &str) -> Self::Update;
 
     /// Where the graph goes from this state, and why: what its branch asks too.
-    fn route(state: &Self::State) -> Route;
+    fn route(&self) -> Route;
 
     /// What the run is for, as the events tell it.
-    fn task(state: &Self::State) -> String;
+    fn task(&self) -> String;
 
     /// What the run has used of its model.
-    fn spent(state: &Self::State) -> Option<&Spent>;
+    fn spent(&self) -> Option<&Spent>;
 
-    /// The ending that the state holds.
-    fn ending(state: &Self::State) -> Option<Ending>;
+    /// The ending that it holds.
+    fn ending(&self) -> Option<Ending>;
 
     /// The result of a run that ended like this. There is no state if nothing was ever saved.
-    fn result(state: Option<&Self::State>, ending: Ending) -> RunResult;
+    fn result(state: Option<&Self>, ending: Ending) -> RunResult;
 }
 
 /// Where a graph goes, and why.
@@ -50,60 +53,24 @@ pub(crate) struct Route {
     pub(crate) cause: String,
 }
 
-/// What a run begins with.
-pub(crate) struct Beginning<'a, S: State> {
-    pub(crate) agent: &'a str,
-    pub(crate) graph: &'a Graph<S>,
-    pub(crate) store: &'a Store,
-    pub(crate) gateway: &'a Gateway,
-}
-
-/// Where a run begins.
-pub(crate) struct Begin<U> {
-    run: RunId,
-    /// An input, and the task as the events tell it. Nothing for what is due anyway.
-    input: Option<(U, String)>,
+/// Where a run begins, and with what.
+pub(crate) struct Begin {
+    pub(crate) run: RunId,
+    /// Nothing for what is due anyway.
+    pub(crate) task: Option<String>,
     /// Nothing for the head.
-    at: Option<CheckpointId>,
+    pub(crate) at: Option<CheckpointId>,
     /// Answers to open questions, by their ids, for what is due.
-    answers: Vec<(String, serde_json::Value)>,
+    pub(crate) answers: Vec<(String, serde_json::Value)>,
 }
 
-impl<U> Begin<U> {
-    /// A new run, with this input.
-    pub(crate) fn input(run: Option<RunId>, input: U, task: String) -> Begin<U> {
-        Begin {
-            run: run.unwrap_or_else(RunId::fresh),
-            input: Some((input, task)),
-            at: None,
-            answers: Vec::new(),
-        }
-    }
-
-    /// A run that goes on.
-    pub(crate) fn again(run: RunId) -> Begin<U> {
+impl Begin {
+    /// With what is due at the head.
+    pub(crate) fn of(run: RunId) -> Begin {
         Begin {
             run,
-            input: None,
+            task: None,
             at: None,
-            answers: Vec::new(),
-        }
-    }
-
-    /// A run that goes on with these answers.
-    pub(crate) fn answered(run: RunId, answers: Vec<(String, serde_json::Value)>) -> Begin<U> {
-        Begin {
-            answers,
-            ..Begin::again(run)
-        }
-    }
-
-    /// A new run on a new branch.
-    pub(crate) fn at(run: Option<RunId>, at: CheckpointId, input: Option<(U, String)>) -> Begin<U> {
-        Begin {
-            run: run.unwrap_or_else(RunId::fresh),
-            input,
-            at: Some(at),
             answers: Vec::new(),
         }
     }
@@ -178,34 +145,36 @@ impl std::fmt::Debug for AgentRun {
 
 /// Starts an agent on these terms.
 pub(crate) async fn start<A: Application>(
-    beginning: Beginning<'_, A::State>,
-    begin: Begin<<A::State as State>::Update>,
+    graph: &Graph<A>,
+    agent: &Agent,
+    begin: Begin,
     terms: &Terms,
 ) -> Result<AgentRun, Error> {
     let Begin {
         run,
-        input,
+        task,
         at,
         answers,
     } = begin;
-    let again = input.is_none() && at.is_none();
-    let context = Arc::new(context_of(&beginning, terms, run, again));
-    let thread = beginning
-        .graph
-        .thread(beginning.store, terms.thread.clone());
+    let again = task.is_none() && at.is_none();
+    let context = Arc::new(context_of::<A>(agent, terms, run, again));
+    let thread = graph.thread(&agent.store, terms.thread.clone());
     // Whatever an unknown checkpoint, or nothing to do, leads to is said before anything is begun.
-    let before = match (&input, at) {
+    let before = match (&task, at) {
         (Some(_), None) => None,
         (_, at) => Some(stands(&thread, at).await?),
     };
-    let (task, budget, begun) = match (input, before) {
-        (Some((input, task)), _) => (task, context.fresh_budget(), thread.run(input)),
+    let (task, budget, begun) = match (task, before) {
+        (Some(task), _) => {
+            let begun = thread.run(A::fresh(&task));
+            (task, context.fresh_budget(), begun)
+        }
         // A run that is over may have ended before its row said so: then the engine says it now.
         (None, Some(before))
             if !before.finished
                 || (at.is_none() && answers.is_empty() && before.metadata.run == run) =>
         {
-            let spent = Spent::of(run, A::spent(&before.state), 0);
+            let spent = Spent::of(run, before.state.spent(), 0);
             let budget = context
                 .budget_so_far(&spent)
                 .await
@@ -214,12 +183,12 @@ pub(crate) async fn start<A: Application>(
                 true => thread.resume(),
                 false => thread.answers(answers),
             };
-            (A::task(&before.state), budget, begun)
+            (before.state.task(), budget, begun)
         }
         _ => return Err(Error::NothingLeft(terms.thread.clone())),
     };
     let started = AgentEventData::RunStarted {
-        agent: beginning.agent.to_owned(),
+        agent: agent.name.clone(),
         model: terms.model.name().to_owned(),
         task: context.redactor().text(&task),
         budget,
@@ -255,20 +224,15 @@ pub(crate) async fn start<A: Application>(
 }
 
 /// What the nodes of a run find in their context.
-fn context_of<S: State>(
-    beginning: &Beginning<'_, S>,
-    terms: &Terms,
-    run: RunId,
-    again: bool,
-) -> RunContext {
+fn context_of<A: Application>(agent: &Agent, terms: &Terms, run: RunId, again: bool) -> RunContext {
     RunContext {
         scope: Scope {
             run: run.to_string(),
-            dialect: terms.dialect,
+            dialect: A::DIALECT,
             loops: terms.loops,
-            ..Scope::new(beginning.agent, terms.thread.clone())
+            ..Scope::new(agent.name.clone(), terms.thread.clone())
         },
-        gateway: beginning.gateway.clone(),
+        gateway: agent.gateway.clone(),
         limits: terms.limits.clone(),
         purse: terms.purse.clone(),
         model: terms.model.clone(),
@@ -297,7 +261,7 @@ async fn stands<S: State>(
 
 /// The result of a run that is over, from the last checkpoint that it wrote.
 pub(crate) async fn outcome_of<A: Application>(
-    thread: &Thread<A::State>,
+    thread: &Thread<A>,
     run: RunId,
 ) -> Result<Option<RunResult>, Error> {
     let mut last = HistoryQuery {
@@ -310,7 +274,7 @@ pub(crate) async fn outcome_of<A: Application>(
     };
     let snapshot = thread.snapshot(Some(entry.id)).await?;
     Ok(snapshot.and_then(|snapshot| {
-        let ending = A::ending(&snapshot.state)?;
+        let ending = snapshot.state.ending()?;
         Some(A::result(Some(&snapshot.state), ending))
     }))
 }
@@ -328,8 +292,8 @@ fn supersteps(steps: u64) -> u64 {
 /// Follows a stream and puts the events in order.
 struct Follow<A: Application> {
     /// Gone once the end was told.
-    stream: Option<Stream<A::State>>,
-    thread: Thread<A::State>,
+    stream: Option<Stream<A>>,
+    thread: Thread<A>,
     context: Arc<RunContext>,
     /// Events that are ready, the next one last.
     pending: Vec<AgentEventData>,
@@ -375,7 +339,7 @@ impl<A: Application> Follow<A> {
                 state,
                 ..
             } => {
-                if let Some(state) = state.get::<A::State>() {
+                if let Some(state) = state.get::<A>() {
                     let routed = routed::<A>(superstep, state, &next);
                     // In this order they are popped: the route, then the budget.
                     self.pending = vec![self.budget(), routed];
@@ -400,7 +364,7 @@ impl<A: Application> Follow<A> {
         };
         let (state, ending) = match stream.outcome().await {
             Ok(Outcome::Done(state)) => {
-                let ending = A::ending(&state).unwrap_or_else(|| {
+                let ending = state.ending().unwrap_or_else(|| {
                     Stop::Internal("the graph ended without a reason".to_owned()).into()
                 });
                 (Some(state), ending)
@@ -435,14 +399,14 @@ impl<A: Application> Follow<A> {
     }
 
     /// What came out of a run that was over before it was taken up again, if the thread still has it.
-    async fn over(&mut self, error: paraph_graph::Error) -> (Option<A::State>, Ending) {
+    async fn over(&mut self, error: paraph_graph::Error) -> (Option<A>, Ending) {
         let snapshot = match self.context.again {
             true => self.thread.snapshot(None).await.ok().flatten(),
             // It was to do something else.
             false => None,
         };
         let its_own = snapshot.filter(|now| now.finished && now.metadata.run == self.run);
-        let state = its_own.map(|now| A::State::clone(&now.state));
+        let state = its_own.map(|now| A::clone(&now.state));
         match state.as_ref().and_then(A::ending) {
             Some(ending) => (state, ending),
             None => (None, stop_of(error).into()),
@@ -450,14 +414,14 @@ impl<A: Application> Follow<A> {
     }
 
     /// What the thread holds after a run that failed: everything that was finished.
-    async fn saved(&mut self) -> Option<A::State> {
+    async fn saved(&mut self) -> Option<A> {
         let snapshot = self.thread.snapshot(None).await.ok().flatten()?;
-        Some(A::State::clone(&snapshot.state))
+        Some(A::clone(&snapshot.state))
     }
 }
 
-fn routed<A: Application>(superstep: i64, state: &A::State, next: &[Name]) -> AgentEventData {
-    let route = A::route(state);
+fn routed<A: Application>(superstep: i64, state: &A, next: &[Name]) -> AgentEventData {
+    let route = state.route();
     let mut to: Vec<String> = next.iter().map(ToString::to_string).collect();
     to.dedup();
     AgentEventData::Routed {

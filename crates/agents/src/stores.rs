@@ -6,15 +6,16 @@ use std::sync::Arc;
 /// The stores of an agent. For what is to outlive the process, both are the same database.
 ///
 /// ```
-/// use paraph_agents::{Case, Rehearsal, Stores, Support, Terms};
+/// use paraph_agents::{Case, Rehearsal, Stores, Terms, support};
+/// use paraph_gateway::Dialect;
 /// use std::sync::Arc;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), paraph_agents::Error> {
 /// // Those of `paraph_store::open` are as good, and last.
 /// let stores = Stores::in_memory();
-/// let terms = Terms::new(Arc::new(Rehearsal), "case-7");
+/// let terms = Terms::new(Arc::new(Rehearsal::Support), "case-7");
 /// let case = Case { user: 42, question: "Can I get a refund now?".into() };
-/// let mut run = Support::on(&stores, &[], &[])?.start(&case, &terms).await?;
+/// let mut run = support(&stores, Dialect::Strict, &[], &[])?.start(&case, &terms).await?;
 /// let id = run.run_id();
 /// for _ in 0..8 {
 ///     run.next().await; // …and then the process is killed.
@@ -23,7 +24,7 @@ use std::sync::Arc;
 /// drop(run);
 /// control.ended().await;
 ///
-/// let again = Support::on(&stores, &[], &[])?.resume(id, &terms).await?;
+/// let again = support(&stores, Dialect::Strict, &[], &[])?.resume(id, &terms).await?;
 /// assert_eq!(again.result().await.trace().len(), 3);
 /// # Ok(()) }
 /// ```

@@ -3,7 +3,7 @@
 //! The model only decides. Each decision is one JSON action, untrusted as it is; every call passes the
 //! gateway. As a graph: `think` asks the model, `act` hands its call to the gateway, and so on until
 //! there is an answer or a reason to stop. With [`Dialect::Native`] the same tools, policy and gateway
-//! run in the message loop of [`React`].
+//! run in the message loop of [`react`](crate::react()).
 //!
 //! The article's contract holds: order of the checks, reasons, what consumes budget, shape of the
 //! result. Where it is met differently on purpose is listed in the gateway's guide.
@@ -16,14 +16,12 @@ use crate::asking::{Asking, Early};
 use crate::calling::Called;
 use crate::ending::{Ending, keep_first};
 use crate::outcome::{RunResult, TraceRow, of_actions};
-use crate::run::{AgentRun, Application, Begin, Beginning, Route, outcome_of, start};
+use crate::run::{Application, Route};
 use crate::spent::Spent;
 use crate::terms::check_task;
-use crate::{Error, React, Stores, Terms};
+use crate::{Agent, Case, Error, Stores, react};
 use paraph_gateway::{Dialect, Gateway, Injections, Limits, Step, Stop, ToolCall, parse_action};
-use paraph_graph::{
-    CheckpointId, Ctx, Drawing, END, Graph, NodeError, RunId, State, Store, Update, with,
-};
+use paraph_graph::{Ctx, END, Graph, NodeError, State, Update, with};
 use paraph_models::{ChatRequest, Message, ResponseFormat};
 use serde::{Deserialize, Serialize};
 
@@ -33,18 +31,9 @@ pub(crate) use prompt::read_goal;
 pub(crate) use tools::TOOLS;
 
 /// The agent's name.
-const NAME: &str = "support";
+pub(crate) const NAME: &str = "support";
 const THINK: &str = "think";
 const ACT: &str = "act";
-
-/// What the customer wants.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Case {
-    /// The customer's number.
-    pub user: u64,
-    /// What they ask.
-    pub question: String,
-}
 
 /// What a run may use unless told otherwise: 8 decisions, 5 calls, 20 seconds.
 pub(crate) fn limits() -> Limits {
@@ -103,161 +92,40 @@ struct Decision {
     call: ToolCall,
 }
 
-/// The support agent, ready to run.
+/// The support agent: its allowlist is its three tools and `allow`, without `deny`. It is asked [`Case`]s. With JSON
+/// actions the model is told what this customer was answered on the thread before.
+///
+/// # Errors
+/// [`Error::Gateway`] if a rule is faulty.
 ///
 /// ```
-/// use paraph_agents::{Case, Rehearsal, Support, Terms};
+/// use paraph_agents::{Case, Rehearsal, Stores, Terms, support};
+/// use paraph_gateway::Dialect;
 /// use std::sync::Arc;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), paraph_agents::Error> {
-/// let support = Support::new(&[], &[])?;
+/// let agent = support(&Stores::in_memory(), Dialect::Strict, &[], &[])?;
 /// let case = Case { user: 42, question: "Can I get a refund now?".into() };
-/// let terms = Terms::new(Arc::new(Rehearsal), "case-7");
-/// let result = support.start(&case, &terms).await?.result().await;
+/// let terms = Terms::new(Arc::new(Rehearsal::Support), "case-7");
+/// let result = agent.start(&case, &terms).await?.result().await;
 /// assert!(result.answer().unwrap().contains("49.00 USD"));
 /// assert_eq!(result.trace().len(), 3);
 /// # Ok(())
 /// # }
 /// ```
-pub struct Support {
-    gateway: Gateway,
-    graph: Graph<SupportState>,
-    react: React,
-    store: Store,
-}
-
-impl Support {
-    /// An agent whose allowlist is its three tools and `allow`, without `deny`. What it does dies with
-    /// the process; see [`Support::on`].
-    ///
-    /// # Errors
-    /// [`Error::Gateway`] if a rule is faulty.
-    pub fn new(allow: &[String], deny: &[String]) -> Result<Support, Error> {
-        Support::on(&Stores::in_memory(), allow, deny)
-    }
-
-    /// The same on stores that may outlive the process.
-    ///
-    /// # Errors
-    /// As [`Support::new`].
-    pub fn on(stores: &Stores, allow: &[String], deny: &[String]) -> Result<Support, Error> {
-        let gateway = tools::gateway(stores.records.clone(), allow, deny)?;
-        let react = React::new(NAME, prompt::NATIVE_INSTRUCTIONS, gateway.clone())?;
-        Ok(Support {
-            graph: graph(gateway.clone())?,
-            react: react.on(stores.threads.clone()),
-            gateway,
-            store: stores.threads.clone(),
-        })
-    }
-
-    /// Remarks on the rules that are no mistakes.
-    pub fn warnings(&self) -> &[String] {
-        self.gateway.warnings()
-    }
-
-    /// What a run may use unless told otherwise.
-    pub fn limits() -> Limits {
-        limits()
-    }
-
-    /// The graph, to be drawn.
-    pub fn drawing(&self) -> Drawing {
-        self.graph.drawing()
-    }
-
-    /// Starts a run. It runs while its events are read. On a thread on which this customer was answered
-    /// before, the model is told what was asked and answered.
-    ///
-    /// # Errors
-    /// [`Error::EmptyTask`], [`Error::LongTask`].
-    pub async fn start(&self, case: &Case, terms: &Terms) -> Result<AgentRun, Error> {
-        let goal = goal_of(case)?;
-        if terms.dialect == Dialect::Native {
-            return self.react.start(&goal, terms).await;
-        }
-        let begin = Begin::input(terms.run, fresh(&goal), goal);
-        start::<Support>(self.beginning(), begin, terms).await
-    }
-
-    /// Goes on with a run that was cut off or cancelled, with what it had finished, used and recorded.
-    /// The terms are those it was started with.
-    ///
-    /// # Errors
-    /// [`Error::NothingLeft`] if the thread has nothing that is due.
-    pub async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
-        match terms.dialect {
-            Dialect::Native => self.react.resume(run, terms).await,
-            Dialect::Strict => start::<Support>(self.beginning(), Begin::again(run), terms).await,
-        }
-    }
-
-    /// Starts a run at an older checkpoint of the thread, on a new branch: with what was due there, or
-    /// with another case. What came after that checkpoint stays as it is.
-    ///
-    /// # Errors
-    /// As [`Support::start`] and [`Support::resume`]; [`Error::Graph`] for an unknown checkpoint.
-    pub async fn replay(
-        &self,
-        at: CheckpointId,
-        case: Option<&Case>,
-        terms: &Terms,
-    ) -> Result<AgentRun, Error> {
-        let goal = case.map(goal_of).transpose()?;
-        if terms.dialect == Dialect::Native {
-            return self.react.replay(at, goal.as_deref(), terms).await;
-        }
-        let begin = Begin::at(terms.run, at, goal.map(|goal| (fresh(&goal), goal)));
-        start::<Support>(self.beginning(), begin, terms).await
-    }
-
-    /// The result of a run that is over; nothing if the thread has none of this run that is.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] if the store cannot be read.
-    pub async fn result(
-        &self,
-        run: RunId,
-        thread: &str,
-        dialect: Dialect,
-    ) -> Result<Option<RunResult>, Error> {
-        match dialect {
-            Dialect::Native => self.react.result(run, thread).await,
-            Dialect::Strict => {
-                let thread = self.graph.thread(&self.store, thread.to_owned());
-                outcome_of::<Support>(&thread, run).await
-            }
-        }
-    }
-
-    /// Goes back to a checkpoint of a thread: what runs there next begins on a new branch.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] for an unknown checkpoint, and while a run drives the thread.
-    pub async fn fork(
-        &self,
-        thread: &str,
-        dialect: Dialect,
-        at: CheckpointId,
-    ) -> Result<CheckpointId, Error> {
-        match dialect {
-            Dialect::Native => self.react.fork(thread, at).await,
-            Dialect::Strict => {
-                let thread = self.graph.thread(&self.store, thread.to_owned());
-                Ok(thread.fork(at).await?)
-            }
-        }
-    }
-
-    fn beginning(&self) -> Beginning<'_, SupportState> {
-        Beginning {
-            agent: NAME,
-            graph: &self.graph,
-            store: &self.store,
-            gateway: &self.gateway,
-        }
-    }
+pub fn support(
+    stores: &Stores,
+    dialect: Dialect,
+    allow: &[String],
+    deny: &[String],
+) -> Result<Agent, Error> {
+    let gateway = tools::gateway(stores.records.clone(), allow, deny)?;
+    let agent = match dialect {
+        Dialect::Strict => Agent::new(NAME.to_owned(), graph(gateway.clone())?, gateway),
+        Dialect::Native => react(NAME, prompt::NATIVE_INSTRUCTIONS, gateway)?,
+    };
+    Ok(agent.told(goal_of).on(stores.threads.clone()))
 }
 
 fn goal_of(case: &Case) -> Result<String, Error> {
@@ -265,18 +133,6 @@ fn goal_of(case: &Case) -> Result<String, Error> {
         question: check_task(&case.question)?.to_owned(),
         user: case.user,
     }))
-}
-
-/// A new run on a thread begins anew: what an earlier one found belongs to its own question.
-fn fresh(goal: &str) -> Update<SupportState> {
-    SupportState::update()
-        .goal(goal)
-        .replace_history(Vec::new())
-        .replace_trace(Vec::new())
-        .step(0)
-        .decided(None)
-        .spent(None)
-        .replace_ending(None)
 }
 
 fn graph(gateway: Gateway) -> Result<Graph<SupportState>, paraph_graph::Error> {
@@ -298,11 +154,23 @@ fn next(state: &SupportState) -> &'static str {
     }
 }
 
-impl Application for Support {
-    type State = SupportState;
+impl Application for SupportState {
+    const DIALECT: Dialect = Dialect::Strict;
 
-    fn route(state: &SupportState) -> Route {
-        let (from, cause) = match (&state.ending, &state.decided) {
+    /// What an earlier run found belongs to its own question.
+    fn fresh(goal: &str) -> Update<SupportState> {
+        SupportState::update()
+            .goal(goal)
+            .replace_history(Vec::new())
+            .replace_trace(Vec::new())
+            .step(0)
+            .decided(None)
+            .spent(None)
+            .replace_ending(None)
+    }
+
+    fn route(&self) -> Route {
+        let (from, cause) = match (&self.ending, &self.decided) {
             (None, Some(_)) => (THINK, "the model wants a tool".to_owned()),
             (None, None) => (ACT, "the model has something new to read".to_owned()),
             (Some(ending), None) if ending.stop == Stop::Success => {
@@ -314,16 +182,16 @@ impl Application for Support {
         Route { from, cause }
     }
 
-    fn task(state: &SupportState) -> String {
-        state.goal.clone()
+    fn task(&self) -> String {
+        self.goal.clone()
     }
 
-    fn spent(state: &SupportState) -> Option<&Spent> {
-        state.spent.as_ref()
+    fn spent(&self) -> Option<&Spent> {
+        self.spent.as_ref()
     }
 
-    fn ending(state: &SupportState) -> Option<Ending> {
-        state.ending.clone()
+    fn ending(&self) -> Option<Ending> {
+        self.ending.clone()
     }
 
     fn result(state: Option<&SupportState>, ending: Ending) -> RunResult {

@@ -1,7 +1,7 @@
 //! On what terms a run is made: plain data that the command line or a server fills in.
 
 use crate::Error;
-use paraph_gateway::{Budget, Dialect, Limits, LoopRule, Price};
+use paraph_gateway::{Budget, Limits, LoopRule, Price};
 use paraph_graph::RunId;
 use paraph_models::ChatModel;
 use serde_json::Value;
@@ -26,8 +26,6 @@ pub struct Terms {
     pub purse: Option<Budget>,
     /// What counts as a loop.
     pub loops: LoopRule,
-    /// How the model says what it wants: JSON actions, or the provider's tool calls.
-    pub dialect: Dialect,
     /// The thread's name, 1 to 200 characters.
     pub thread: String,
     /// The id of a new run, if it was made elsewhere.
@@ -39,7 +37,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The article's terms with this model: 8 steps, 6 calls, 20 seconds, JSON actions, exact loops.
+    /// The article's terms with this model: 8 steps, 6 calls, 20 seconds, exact loops.
     pub fn new(model: Arc<dyn ChatModel>, thread: impl Into<String>) -> Terms {
         Terms {
             model,
@@ -47,7 +45,6 @@ impl Terms {
             limits: Limits::default(),
             purse: None,
             loops: LoopRule::default(),
-            dialect: Dialect::Strict,
             thread: thread.into(),
             run: None,
             arguments: Value::Null,
@@ -61,7 +58,6 @@ impl std::fmt::Debug for Terms {
         f.debug_struct("Terms")
             .field("model", &self.model.name())
             .field("limits", &self.limits)
-            .field("dialect", &self.dialect)
             .field("thread", &self.thread)
             .finish_non_exhaustive()
     }

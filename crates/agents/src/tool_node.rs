@@ -1,6 +1,6 @@
 //! The tool node: the calls of the model's last message, each a task of its own.
 //!
-//! Graphs put it behind their model's node, with [`crate::tools_condition`] between the two; `React` is
+//! Graphs put it behind their model's node, with [`crate::tools_condition`] between the two; `react` is
 //! one of them. A call has the key of its task, so that it runs once however often the task does, and
 //! its own place to be resumed at: what one call waits for holds up no other, and nothing that has ended
 //! runs again. Results stand in the conversation in the order of the calls. No tool runs but through the
@@ -56,7 +56,7 @@ pub struct ToolNode<S: HasMessages> {
     channel: Option<Channel>,
 }
 
-/// How a graph's calls are made and what becomes of them: a graph of somebody's, or `React`.
+/// How a graph's calls are made and what becomes of them: a graph of somebody's, or `react`.
 pub(crate) trait Desk<S: State>: Send + Sync + 'static {
     /// Where calls are made in this run.
     fn calling<'a>(

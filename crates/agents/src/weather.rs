@@ -1,9 +1,9 @@
 //! The weather agent: finds a place by a search, asks for the weather there, and answers.
 //!
-//! It is there twice. [`Weather::start`] runs it on the engine, as the message loop of [`React`]: saved after
-//! each superstep, gone on with in another process. [`Weather::start_by_hand`] runs the same agent as one loop
-//! in one function (`by_hand.rs`), which is all that an agent needs that nobody wants to take up again. Both have
-//! the same gateway, budget and reasons to stop, and give the same result.
+//! It is there twice. [`weather`](crate::weather()) runs on the engine, as the message loop of
+//! [`react`](crate::react()): saved after each superstep, gone on with in another process. [`weather_by_hand`] runs the
+//! same agent as one loop in one function (`by_hand.rs`), which is all that an agent needs that nobody wants to take up
+//! again. Both have the same gateway, budget and reasons to stop, and give the same result.
 //!
 //! Its question needs a chain: the place whose weather is asked for is what the search found. A model that is
 //! asked once, gets all its calls made and must answer then cannot do it (`tests.rs` shows that): it does not yet
@@ -18,15 +18,14 @@ mod sample;
 
 use crate::run::AgentRun;
 use crate::terms::check_task;
-use crate::{Error, React, RunResult, Stores, Terms};
+use crate::{Agent, Case, Error, Stores, Terms, react};
 use paraph_gateway::{DynTool, Gateway, Limits, Policy};
-use paraph_graph::{CheckpointId, Drawing, RunId};
 
 pub(crate) use rehearsal::rehearse;
 pub use sample::sample_tools;
 
 /// The agent's name.
-const NAME: &str = "weather";
+pub(crate) const NAME: &str = "weather";
 
 /// What it may call unless told otherwise.
 pub(crate) const TOOLS: [(&str, &str); 2] = [
@@ -56,124 +55,61 @@ pub(crate) fn limits() -> Limits {
     }
 }
 
-/// The weather agent, ready to run.
+/// The weather agent with these tools. It may call `web_search` and `get_weather`, besides what is allowed here, whether
+/// or not there are such tools; a denied name is denied all the same.
+///
+/// # Errors
+/// [`Error::Gateway`] if the tools do not fit together.
 ///
 /// ```
-/// use paraph_agents::{Rehearsal, Stores, Terms, Weather, sample_tools};
+/// use paraph_agents::{Rehearsal, Stores, Terms, sample_tools, weather, weather_by_hand};
 /// use std::sync::Arc;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), paraph_agents::Error> {
-/// let agent = Weather::on(&Stores::in_memory(), sample_tools(), &[], &[])?;
-/// let terms = Terms::new(Arc::new(Rehearsal), "trip");
+/// let agent = weather(&Stores::in_memory(), sample_tools(), &[], &[])?;
+/// let terms = Terms::new(Arc::new(Rehearsal::Weather), "trip");
 /// let question = "Name a hotel in Boston if it is below 30 degrees there.";
 /// let on_the_engine = agent.start(question, &terms).await?.result().await;
-/// let by_hand = agent.start_by_hand(question, &terms).await?.result().await;
+/// let by_hand = weather_by_hand(&agent, question, &terms).await?.result().await;
 /// assert!(on_the_engine.answer().is_some_and(|answer| answer.contains("lower than 30")));
 /// assert_eq!(on_the_engine.answer(), by_hand.answer());
 /// # Ok(()) }
 /// ```
-pub struct Weather {
-    gateway: Gateway,
-    react: React,
+pub fn weather(
+    stores: &Stores,
+    tools: Vec<DynTool>,
+    allow: &[String],
+    deny: &[String],
+) -> Result<Agent, Error> {
+    let policy = Policy::new()
+        .allow_unregistered(TOOLS.map(|(name, _)| name.to_owned()))
+        .allow_unregistered(allow)
+        .deny(deny);
+    let builder = Gateway::builder(stores.records.clone());
+    let builder = tools
+        .into_iter()
+        .fold(builder, paraph_gateway::Builder::dynamic);
+    let gateway = builder.policy(policy).build()?;
+    Ok(react(NAME, INSTRUCTIONS, gateway)?.on(stores.threads.clone()))
 }
 
-impl Weather {
-    /// The agent with these tools. It may call `web_search` and `get_weather`, besides what is allowed here,
-    /// whether or not there are such tools; a denied name is denied all the same.
-    ///
-    /// # Errors
-    /// [`Error::Gateway`] if the tools do not fit together.
-    pub fn on(
-        stores: &Stores,
-        tools: Vec<DynTool>,
-        allow: &[String],
-        deny: &[String],
-    ) -> Result<Weather, Error> {
-        let policy = Policy::new()
-            .allow_unregistered(TOOLS.map(|(name, _)| name.to_owned()))
-            .allow_unregistered(allow)
-            .deny(deny);
-        let builder = Gateway::builder(stores.records.clone());
-        let builder = tools
-            .into_iter()
-            .fold(builder, paraph_gateway::Builder::dynamic);
-        let gateway = builder.policy(policy).build()?;
-        let react = React::new(NAME, INSTRUCTIONS, gateway.clone())?;
-        Ok(Weather {
-            gateway,
-            react: react.on(stores.threads.clone()),
-        })
-    }
-
-    /// Remarks on the rules that are no mistakes.
-    pub fn warnings(&self) -> &[String] {
-        self.gateway.warnings()
-    }
-
-    /// The graph, to be drawn.
-    pub fn drawing(&self) -> Drawing {
-        self.react.drawing()
-    }
-
-    /// Starts a run on the engine. It runs while its events are read.
-    ///
-    /// # Errors
-    /// [`Error::EmptyTask`], [`Error::LongTask`].
-    pub async fn start(&self, task: &str, terms: &Terms) -> Result<AgentRun, Error> {
-        self.react.start(task, terms).await
-    }
-
-    /// Starts a run as a loop by hand: nothing of it is saved but the gateway's records, and the thread's
-    /// conversation is neither read nor gone on with. It runs while its events are read.
-    ///
-    /// # Errors
-    /// As [`Weather::start`]; [`Error::Stopped`] if the gateway's store cannot be read.
-    pub async fn start_by_hand(&self, task: &str, terms: &Terms) -> Result<AgentRun, Error> {
-        let task = check_task(task)?;
-        let talk = by_hand::Talk {
-            agent: NAME,
-            instructions: INSTRUCTIONS,
-            gateway: &self.gateway,
-        };
-        talk.start(task, terms).await
-    }
-
-    /// Goes on with a run on the engine that was cut off or cancelled.
-    ///
-    /// # Errors
-    /// [`Error::NothingLeft`] if the thread has nothing that is due.
-    pub async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
-        self.react.resume(run, terms).await
-    }
-
-    /// Starts a run at an older checkpoint of the thread, on a new branch.
-    ///
-    /// # Errors
-    /// As [`Weather::start`] and [`Weather::resume`]; [`Error::Graph`] for an unknown checkpoint.
-    pub async fn replay(
-        &self,
-        at: CheckpointId,
-        task: Option<&str>,
-        terms: &Terms,
-    ) -> Result<AgentRun, Error> {
-        self.react.replay(at, task, terms).await
-    }
-
-    /// The result of a run on the engine that is over; nothing if the thread has none of this run that is.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] if the store cannot be read.
-    pub async fn result(&self, run: RunId, thread: &str) -> Result<Option<RunResult>, Error> {
-        self.react.result(run, thread).await
-    }
-
-    /// Goes back to a checkpoint of a thread: what runs there next begins on a new branch.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] for an unknown checkpoint, and while a run drives the thread.
-    pub async fn fork(&self, thread: &str, at: CheckpointId) -> Result<CheckpointId, Error> {
-        self.react.fork(thread, at).await
-    }
+/// Starts a run of the [`weather`] agent as a loop by hand: nothing of it is saved but the gateway's records, and the
+/// thread's conversation is neither read nor gone on with. It runs while its events are read.
+///
+/// # Errors
+/// [`Error::EmptyTask`], [`Error::LongTask`]; [`Error::Stopped`] if the gateway's store cannot be read.
+pub async fn weather_by_hand(
+    weather: &Agent,
+    task: impl Into<Case>,
+    terms: &Terms,
+) -> Result<AgentRun, Error> {
+    let case = task.into();
+    let talk = by_hand::Talk {
+        agent: NAME,
+        instructions: INSTRUCTIONS,
+        gateway: &weather.gateway,
+    };
+    talk.start(check_task(&case.question)?, terms).await
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
     reason = "a test that cannot be set up has failed"
 )]
 
-use paraph_agents::{Case, Rehearsal, RunResult, Support, Terms, builtin};
+use paraph_agents::{Case, Rehearsal, RunResult, Stores, Terms, builtin, support};
 use paraph_gateway::{Dialect, Limits};
 use paraph_models::ScriptedModel;
 use serde_json::{Value, json};
@@ -45,15 +45,14 @@ async fn run(
     let model = ScriptedModel::parse(&script(dialect, intents), "script").unwrap();
     let terms = Terms {
         limits,
-        dialect,
         ..Terms::new(Arc::new(model), "t")
     };
     let case = Case {
         user: 42,
         question: "Refund?".to_owned(),
     };
-    let support = Support::new(allow, deny).unwrap();
-    support.start(&case, &terms).await.unwrap().result().await
+    let agent = support(&Stores::in_memory(), dialect, allow, deny).unwrap();
+    agent.start(&case, &terms).await.unwrap().result().await
 }
 
 #[tokio::test]
@@ -133,7 +132,6 @@ async fn budget_and_loops_stop_both_dialects() {
 
 #[tokio::test]
 async fn the_rehearsal_speaks_both_dialects_and_says_the_same() {
-    let support = Support::new(&[], &[]).unwrap();
     for user in [42, 7, 99] {
         let case = Case {
             user,
@@ -141,12 +139,12 @@ async fn the_rehearsal_speaks_both_dialects_and_says_the_same() {
         };
         let mut answers = Vec::new();
         for dialect in [Dialect::Strict, Dialect::Native] {
+            let agent = support(&Stores::in_memory(), dialect, &[], &[]).unwrap();
             let terms = Terms {
                 limits: support_limits(),
-                dialect,
-                ..Terms::new(Arc::new(Rehearsal), format!("{user}-{dialect:?}"))
+                ..Terms::new(Arc::new(Rehearsal::Support), format!("{user}-{dialect:?}"))
             };
-            let result = support.start(&case, &terms).await.unwrap().result().await;
+            let result = agent.start(&case, &terms).await.unwrap().result().await;
             answers.push(result.answer().unwrap().to_owned());
         }
         assert_eq!(answers[0], answers[1]);
@@ -155,19 +153,18 @@ async fn the_rehearsal_speaks_both_dialects_and_says_the_same() {
 
 #[tokio::test]
 async fn a_second_run_on_a_thread_begins_anew_with_actions_and_goes_on_with_messages() {
-    let support = Support::new(&[], &[]).unwrap();
     let case = Case {
         user: 42,
         question: "Can I get a refund now?".to_owned(),
     };
     for (dialect, messages) in [(Dialect::Strict, None), (Dialect::Native, Some(14))] {
+        let agent = support(&Stores::in_memory(), dialect, &[], &[]).unwrap();
         let terms = Terms {
             limits: support_limits(),
-            dialect,
-            ..Terms::new(Arc::new(Rehearsal), format!("{dialect:?}"))
+            ..Terms::new(Arc::new(Rehearsal::Support), format!("{dialect:?}"))
         };
-        let first = support.start(&case, &terms).await.unwrap().result().await;
-        let second = support.start(&case, &terms).await.unwrap().result().await;
+        let first = agent.start(&case, &terms).await.unwrap().result().await;
+        let second = agent.start(&case, &terms).await.unwrap().result().await;
         match (second, messages) {
             (RunResult::Actions(second), None) => assert_eq!(RunResult::Actions(second), first),
             (RunResult::Messages(second), Some(_)) => {
@@ -195,9 +192,10 @@ async fn a_model_that_only_makes_mistakes_is_stopped_too() {
 /// langgraphjs PR#2552: one agent, many callers.
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_at_the_same_time_know_nothing_of_each_other() {
-    let support = Arc::new(Support::new(&[], &[]).unwrap());
+    let agent = support(&Stores::in_memory(), Dialect::Strict, &[], &[]);
+    let agent = Arc::new(agent.unwrap());
     let runs = (0..50).map(|n| {
-        let support = support.clone();
+        let agent = agent.clone();
         tokio::spawn(async move {
             let user = if n % 2 == 0 { 42 } else { 1_000 + n };
             let case = Case {
@@ -206,9 +204,9 @@ async fn runs_at_the_same_time_know_nothing_of_each_other() {
             };
             let terms = Terms {
                 limits: support_limits(),
-                ..Terms::new(Arc::new(Rehearsal), format!("case-{n}"))
+                ..Terms::new(Arc::new(Rehearsal::Support), format!("case-{n}"))
             };
-            let run = support.start(&case, &terms).await.unwrap();
+            let run = agent.start(&case, &terms).await.unwrap();
             (user, run.result().await.answer().unwrap().to_owned())
         })
     });

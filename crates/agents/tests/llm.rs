@@ -9,7 +9,7 @@
 mod llm_server;
 
 use llm_server::LlmServer;
-use paraph_agents::{React, Terms};
+use paraph_agents::{Terms, react};
 use paraph_gateway::{Gateway, Limits, MemoryStore, Policy};
 use paraph_models::ToolMode;
 
@@ -35,7 +35,7 @@ async fn a_model_without_tool_calls_drives_the_loop() {
         .policy(Policy::new().allow(["get_weather"]))
         .build()
         .unwrap();
-    let agent = React::new("weather", "You tell people the weather.", gateway).unwrap();
+    let agent = react("weather", "You tell people the weather.", gateway).unwrap();
     let terms = Terms {
         limits: Limits {
             steps: 3,

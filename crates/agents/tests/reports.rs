@@ -7,7 +7,7 @@
 )]
 
 use futures::StreamExt as _;
-use paraph_agents::{Case, React, RunResult, Support, Terms};
+use paraph_agents::{Agent, Case, RunResult, Stores, Terms, react, support};
 use paraph_gateway::{Dialect, DynTool, Gateway, Json, Limits, MemoryStore, Policy, ToolError};
 use paraph_models::{ChatModel, ChatRequest, Chunk, ChunkStream, ModelError, ScriptedModel};
 use serde_json::json;
@@ -59,7 +59,7 @@ fn case() -> Case {
 }
 
 /// An agent with a tool that counts how often it ran.
-fn hands_over() -> (React, Arc<AtomicUsize>) {
+fn hands_over() -> (Agent, Arc<AtomicUsize>) {
     let ran = Arc::new(AtomicUsize::new(0));
     let counter = ran.clone();
     let schema = json!({"type": "object"});
@@ -76,7 +76,7 @@ fn hands_over() -> (React, Arc<AtomicUsize>) {
         )
         .build()
         .unwrap();
-    (React::new("worker", "Work.", gateway).unwrap(), ran)
+    (react("worker", "Work.", gateway).unwrap(), ran)
 }
 
 /// A10, openai-agents-python#1840: a draft that was refused is not replayed to the next model.
@@ -94,19 +94,16 @@ async fn a10_a_refused_draft_is_not_in_what_the_next_run_of_the_thread_sends() {
         (Dialect::Native, broken, "llm_error:connection"),
     ];
     for (dialect, refused, reason) in table {
-        let support = Support::new(&[], &[]).unwrap();
+        let agent = support(&Stores::in_memory(), dialect, &[], &[]).unwrap();
         let last = match dialect {
             Dialect::Strict => says(r#"{"kind":"final","answer":"Yes."}"#),
             Dialect::Native => says("Yes."),
         };
         let model = Played::new([refused, last]);
-        let terms = Terms {
-            dialect,
-            ..Terms::new(model.clone(), "t")
-        };
-        let first = support.start(&case(), &terms).await.unwrap().result().await;
+        let terms = Terms::new(model.clone(), "t");
+        let first = agent.start(&case(), &terms).await.unwrap().result().await;
         assert_eq!(first.stop().to_string(), reason);
-        let second = support.start(&case(), &terms).await.unwrap().result().await;
+        let second = agent.start(&case(), &terms).await.unwrap().result().await;
         assert_eq!(second.answer(), Some("Yes."));
         let sent = model.sent();
         assert_eq!(sent.len(), 2);
@@ -178,10 +175,10 @@ async fn b22_a_tools_name_as_prose_is_text_and_calls_nothing() {
 /// B22 in the other dialect, and with a call that is made for real.
 #[tokio::test]
 async fn b22_prose_is_no_action_and_the_same_hand_over_again_ends_the_run() {
-    let support = Support::new(&[], &[]).unwrap();
+    let agent = support(&Stores::in_memory(), Dialect::Strict, &[], &[]).unwrap();
     let model = Played::new([says("transfer_back_to_supervisor")]);
     let terms = Terms::new(model, "t");
-    let result = support.start(&case(), &terms).await.unwrap().result().await;
+    let result = agent.start(&case(), &terms).await.unwrap().result().await;
     assert_eq!(result.stop().to_string(), "invalid_action:bad_json");
 
     let (agent, ran) = hands_over();
@@ -207,7 +204,7 @@ async fn f19_a_refused_search_is_an_error_to_the_model_and_no_empty_list() {
         .policy(Policy::new().allow(["search"]))
         .build()
         .unwrap();
-    let agent = React::new("searcher", "Search.", gateway).unwrap();
+    let agent = react("searcher", "Search.", gateway).unwrap();
     let call = json!({"tool_calls": [{"id": "c1", "name": "search", "arguments": {}}]});
     let script = format!("{call}\n{}", json!({"content": "I could not search."}));
     let model = ScriptedModel::parse(&script, "script").unwrap();

@@ -6,7 +6,7 @@
     reason = "a test that cannot be set up has failed"
 )]
 
-use paraph_agents::{AgentEventData, AgentRun, Case, RunResult, Stores, Support, Terms};
+use paraph_agents::{Agent, AgentEventData, AgentRun, Case, RunResult, Stores, Terms};
 use paraph_gateway::{Dialect, Limits};
 use paraph_graph::{CancelReason, HistoryQuery, RunId, Scope};
 use paraph_models::ScriptedModel;
@@ -38,7 +38,6 @@ fn script(dialect: Dialect) -> String {
 fn terms(dialect: Dialect) -> Terms {
     let model = ScriptedModel::parse(&script(dialect), "script").unwrap();
     Terms {
-        dialect,
         limits: Limits {
             steps: 3,
             tool_calls: 2,
@@ -56,8 +55,8 @@ fn case(user: u64, question: &str) -> Case {
 }
 
 /// An agent as another process would build it, on the same stores.
-fn support(stores: &Stores) -> Support {
-    Support::on(stores, &[], &[]).unwrap()
+fn support(stores: &Stores, dialect: Dialect) -> Agent {
+    paraph_agents::support(stores, dialect, &[], &[]).unwrap()
 }
 
 /// Reads the run up to the n-th event and cuts it off there, by dropping it or by a person's wish. Says
@@ -90,8 +89,8 @@ fn comparable(result: &RunResult) -> Value {
 }
 
 async fn uncut(dialect: Dialect) -> Value {
-    let support = support(&Stores::in_memory());
-    let run = support
+    let agent = support(&Stores::in_memory(), dialect);
+    let run = agent
         .start(&case(42, "Refund?"), &terms(dialect))
         .await
         .unwrap();
@@ -105,7 +104,7 @@ async fn wherever_a_run_is_cut_off_it_ends_as_if_it_had_not_been() {
         for drops in [false, true] {
             for at in 1.. {
                 let stores = Stores::in_memory();
-                let first = support(&stores);
+                let first = support(&stores, dialect);
                 let run = first
                     .start(&case(42, "Refund?"), &terms(dialect))
                     .await
@@ -125,14 +124,14 @@ async fn wherever_a_run_is_cut_off_it_ends_as_if_it_had_not_been() {
 
 /// The run's result after it went on, or that of the run if it was over already.
 async fn gone_on(stores: &Stores, id: RunId, dialect: Dialect) -> RunResult {
-    let (second, terms) = (support(stores), terms(dialect));
+    let (second, terms) = (support(stores, dialect), terms(dialect));
     match second.resume(id, &terms).await {
         Ok(run) => {
             assert_eq!(run.run_id(), id);
             run.result().await
         }
         Err(paraph_agents::Error::NothingLeft(_)) => {
-            match second.result(id, "t", dialect).await.unwrap() {
+            match second.result(id, "t").await.unwrap() {
                 Some(result) => result,
                 // It was cut off before anything was saved.
                 None => {
@@ -148,7 +147,7 @@ async fn gone_on(stores: &Stores, id: RunId, dialect: Dialect) -> RunResult {
 #[tokio::test]
 async fn a_resumed_run_tells_what_it_has_used_and_goes_on_counting() {
     let stores = Stores::in_memory();
-    let first = support(&stores);
+    let first = support(&stores, Dialect::Strict);
     // Its second answer does not come.
     let hangs =
         script(Dialect::Strict).replacen('\n', "\n{\"content\":\"{}\",\"delay_ms\":3600000}\n", 1);
@@ -163,7 +162,7 @@ async fn a_resumed_run_tells_what_it_has_used_and_goes_on_counting() {
         AgentEventData::StepStarted { step: 2, .. }
     ) {}
     cut(run, 0, false).await;
-    let mut run = support(&stores)
+    let mut run = support(&stores, Dialect::Strict)
         .resume(id, &terms(Dialect::Strict))
         .await
         .unwrap();
@@ -181,18 +180,18 @@ async fn a_resumed_run_tells_what_it_has_used_and_goes_on_counting() {
 #[tokio::test]
 async fn a_run_that_is_over_has_nothing_left_but_its_result() {
     let stores = Stores::in_memory();
-    let agent = support(&stores);
+    let agent = support(&stores, Dialect::Strict);
     let terms = terms(Dialect::Strict);
     let run = agent.start(&case(42, "Refund?"), &terms).await.unwrap();
     let id = run.run_id();
     let result = run.result().await;
-    let found = agent.result(id, "t", Dialect::Strict).await.unwrap();
+    let found = agent.result(id, "t").await.unwrap();
     assert_eq!(found.as_ref(), Some(&result));
     // Its process may have been killed before it could say that it was over.
     let again = agent.resume(id, &terms).await.unwrap();
     assert_eq!(again.result().await, result);
     let other = RunId::fresh();
-    let found = agent.result(other, "t", Dialect::Strict).await.unwrap();
+    let found = agent.result(other, "t").await.unwrap();
     assert_eq!(found, None);
     let error = agent.resume(other, &terms).await.unwrap_err();
     assert_eq!(
@@ -204,7 +203,7 @@ async fn a_run_that_is_over_has_nothing_left_but_its_result() {
 #[tokio::test]
 async fn a_replay_begins_on_a_branch_with_a_budget_of_its_own() {
     let stores = Stores::in_memory();
-    let agent = support(&stores);
+    let agent = support(&stores, Dialect::Strict);
     let first = agent
         .start(&case(42, "Refund?"), &terms(Dialect::Strict))
         .await
@@ -238,7 +237,7 @@ async fn a_replay_begins_on_a_branch_with_a_budget_of_its_own() {
     };
     let other = case(42, "And now?");
     let run = agent
-        .replay(after_call.id, Some(&other), &terms)
+        .replay(after_call.id, Some(other), &terms)
         .await
         .unwrap();
     let result = run.result().await;
@@ -257,7 +256,7 @@ async fn a_replay_begins_on_a_branch_with_a_budget_of_its_own() {
 #[tokio::test]
 async fn a_second_run_on_a_busy_thread_is_a_conflict_and_shows_nothing_of_the_first() {
     let stores = Stores::in_memory();
-    let agent = support(&stores);
+    let agent = support(&stores, Dialect::Strict);
     let mut first = agent
         .start(&case(42, "Refund?"), &terms(Dialect::Strict))
         .await
@@ -266,7 +265,7 @@ async fn a_second_run_on_a_busy_thread_is_a_conflict_and_shows_nothing_of_the_fi
         first.next().await.unwrap().data,
         AgentEventData::ToolEnded { .. }
     ) {}
-    let second = support(&stores)
+    let second = support(&stores, Dialect::Strict)
         .start(&case(7, "And mine?"), &terms(Dialect::Strict))
         .await
         .unwrap();
@@ -327,7 +326,9 @@ async fn a_question_on_a_thread_comes_with_what_the_same_customer_asked_before()
     let model = Arc::new(Noting::default());
     let terms = Terms::new(model.clone(), "t");
     for (user, question) in [(42, "Refund?"), (7, "Which plan?"), (42, "How much?")] {
-        let run = support(&stores).start(&case(user, question), &terms).await;
+        let run = support(&stores, Dialect::Strict)
+            .start(&case(user, question), &terms)
+            .await;
         run.unwrap().result().await;
     }
     let earlier: Vec<_> = payloads(&model.0)
@@ -386,7 +387,7 @@ async fn a_run_whose_records_cannot_be_written_is_not_over() {
                 }),
                 threads: whole.threads.clone(),
             };
-            let agent = support(&broken);
+            let agent = support(&broken, dialect);
             let run = agent.start(&case(42, "Refund?"), &terms(dialect)).await;
             let run = run.unwrap();
             let id = run.run_id();

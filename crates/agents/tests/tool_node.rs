@@ -8,8 +8,8 @@
 
 use futures::StreamExt as _;
 use paraph_agents::{
-    AgentEventData, Conversation, Error, HasMessages, MessagesState, React, RunResult, TOOLS,
-    Terms, ToolRuntime, add_messages, tool_node, tools_condition, tools_or, update_command,
+    AgentEventData, Conversation, Error, HasMessages, MessagesState, RunResult, TOOLS, Terms,
+    ToolRuntime, add_messages, react, tool_node, tools_condition, tools_or, update_command,
 };
 use paraph_gateway::{
     DynTool, Gateway, Json, Limits, MemoryStore as Records, Policy, Stop, ToolCommand, ToolContext,
@@ -708,7 +708,7 @@ impl ChatModel for Surveyor {
 async fn an_agent_s_tools_report_ask_and_keep_what_is_not_for_the_model() {
     let model = Arc::new(Surveyor::default());
     let terms = Terms::new(model.clone(), "t");
-    let agent = React::new("surveyor", "Survey.", with_one(survey {})).unwrap();
+    let agent = react("surveyor", "Survey.", with_one(survey {})).unwrap();
     let mut run = agent.start("Go", &terms).await.unwrap();
     let id = run.run_id();
     let (mut told, mut stop) = (Vec::new(), None);

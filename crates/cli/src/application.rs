@@ -1,6 +1,7 @@
 //! An agent that can be run, whichever it is: one of the program's, or one that stands in a file.
 //!
-//! Commands describe one by its name ([`Described::of`]), open it on a store, and then need not know which it is.
+//! Commands describe one by its name ([`Described::of`]) and open it on a store. A new agent of the program's needs a line
+//! in [`own`].
 
 use crate::agent_file::{checked, folder, is_file};
 use crate::choice::chosen;
@@ -9,11 +10,11 @@ use crate::failure::Failure;
 use crate::mcp::Servers;
 use crate::started::{Started, StartedFile};
 use paraph_agents::{
-    AgentFile, AgentInfo, AgentRun, AgentSpec, Case, Checked, Declared, Error, Parts, RunResult,
-    Stores, Support, Terms, ToolInfo, Voice, Weather, sample_tools,
+    Agent, AgentFile, AgentInfo, AgentSpec, Checked, Parts, Stores, ToolInfo, Voice, declared,
+    declared_reader, sample_tools, support, weather,
 };
 use paraph_gateway::{Dialect, DynTool, Level};
-use paraph_graph::{CheckpointId, Drawing, RunId};
+use paraph_graph::Drawing;
 use paraph_models::{ChatModel, ModelSpec, SchemaMode};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,26 +23,6 @@ use std::sync::Arc;
 
 /// The agent whose tools come from outside.
 pub(crate) const WEATHER: &str = "weather";
-
-/// What an agent is to do.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
-    /// For whom the support agent acts.
-    pub(crate) user: u64,
-    /// Nothing for what is due at a checkpoint.
-    pub(crate) task: Option<String>,
-    /// Whether the loop by hand does it, where there is one.
-    pub(crate) by_hand: bool,
-}
-
-impl Asked {
-    fn case(&self) -> Option<Case> {
-        Some(Case {
-            user: self.user,
-            question: self.task.clone()?,
-        })
-    }
-}
 
 /// An agent by its name, before anything is opened.
 pub(crate) struct Described {
@@ -165,14 +146,10 @@ impl Described {
 
     /// Its graph. Its tools are not in it, and so not needed.
     pub(crate) fn drawing(&self) -> Result<Drawing, Failure> {
-        let stores = Stores::in_memory();
+        let (name, dialect, stores) = (&self.info.name, self.info.dialect, Stores::in_memory());
         let agent = match &self.file {
-            None => Application::builtin(&self.info.name, stores, Said::default(), Vec::new())?,
-            Some(file) => {
-                let declared =
-                    Declared::reader(&self.info.name, file.checked.file.main.dialect, stores);
-                Application::looked_at(declared.map_err(Failure::usage)?)
-            }
+            None => own(name, &stores, dialect, Said::default(), Vec::new())?,
+            Some(_) => declared_reader(name, dialect, stores).map_err(Failure::usage)?,
         };
         Ok(agent.drawing())
     }
@@ -183,7 +160,7 @@ impl Described {
         config: &Config,
         stores: Stores,
         said: Said<'_>,
-    ) -> Result<Application, Failure> {
+    ) -> Result<Opened, Failure> {
         let Some(file) = &self.file else {
             let name = &self.info.name;
             let tools = match (&**name, said.rehearsed) {
@@ -191,7 +168,12 @@ impl Described {
                 (WEATHER, false) => crate::tools::all(config)?,
                 _ => Vec::new(),
             };
-            return Application::builtin(name, stores, said, tools);
+            let agent = own(name, &stores, self.info.dialect, said, tools)?;
+            return Ok(Opened {
+                warnings: agent.warnings().to_vec(),
+                servers: Servers::default(),
+                agent,
+            });
         };
         let voices = match said.own_models {
             true => file.voices(config, &self.info, said.resumed)?,
@@ -208,14 +190,14 @@ impl Described {
             deny: said.deny.to_vec(),
             ..Parts::of(stores)
         };
-        let agent = Declared::new(file, parts).map_err(Failure::usage)?;
+        let agent = declared(file, parts).map_err(Failure::usage)?;
         let mut warnings = servers.remarks(file);
         warnings.extend_from_slice(agent.warnings());
-        Ok(Application::Declared(Box::new(InFile {
+        Ok(Opened {
             agent,
             servers,
             warnings,
-        })))
+        })
     }
 }
 
@@ -301,6 +283,15 @@ fn info(file: &AgentFile) -> AgentInfo {
             about: about.unwrap_or_default(),
         })
     });
+    let served = file.servers(&file.name).into_iter().map(|name| ToolInfo {
+        name: format!("{name}__*"),
+        level: file
+            .mcp
+            .get(name)
+            .map(crate::mcp::level)
+            .unwrap_or_default(),
+        about: format!("What the MCP server `{name}` has"),
+    });
     AgentInfo {
         name: file.name.clone(),
         about: main
@@ -311,154 +302,46 @@ fn info(file: &AgentFile) -> AgentInfo {
         default_model: "gpt-4.1-mini".to_owned(),
         fallbacks: Vec::new(),
         default_task: main.task.clone().unwrap_or_default(),
-        tools: own.chain(http).chain(called).collect(),
+        tools: own.chain(http).chain(called).chain(served).collect(),
         limits: main.limits(),
     }
 }
 
-/// An agent on a store.
-pub(crate) enum Application {
-    Support(Box<Support>),
-    Weather(Box<Weather>),
-    Declared(Box<InFile>),
-}
-
-/// An agent that stands in a file, with what runs beside it.
-pub(crate) struct InFile {
-    agent: Declared,
+/// An agent on a store, with what runs beside it.
+pub(crate) struct Opened {
+    pub(crate) agent: Agent,
     servers: Servers,
-    warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
-impl Application {
-    /// The program's own agent of this name. Tools from outside are only needed to run it.
-    pub(crate) fn builtin(
-        name: &str,
-        stores: Stores,
-        said: Said<'_>,
-        tools: Vec<DynTool>,
-    ) -> Result<Application, Failure> {
-        if name == WEATHER {
-            let weather = Weather::on(&stores, tools, said.allow, said.deny);
-            let weather = weather.map_err(Failure::usage)?;
-            return Ok(Application::Weather(Box::new(weather)));
-        }
-        let support = Support::on(&stores, said.allow, said.deny);
-        let support = support.map_err(Failure::usage)?;
-        Ok(Application::Support(Box::new(support)))
-    }
-
-    /// The agent of a run that was started before, to be looked at: its file need not be there any more.
-    pub(crate) fn reader(stores: Stores, started: &Started) -> Result<Application, Failure> {
-        if started.file.is_none() {
-            let info = crate::commands::agent(&started.agent)?;
-            return Application::builtin(&info.name, stores, Said::default(), Vec::new());
-        }
-        let declared = Declared::reader(&started.agent, started.dialect, stores);
-        Ok(Application::looked_at(declared.map_err(Failure::usage)?))
-    }
-
-    /// An agent of a file without what it would need to run.
-    fn looked_at(agent: Declared) -> Application {
-        Application::Declared(Box::new(InFile {
-            agent,
-            servers: Servers::default(),
-            warnings: Vec::new(),
-        }))
-    }
-
+impl Opened {
     /// Ends what runs beside the agent.
     pub(crate) async fn close(&self) {
-        if let Application::Declared(declared) = self {
-            declared.servers.close().await;
-        }
+        self.servers.close().await;
     }
+}
 
-    pub(crate) fn warnings(&self) -> &[String] {
-        match self {
-            Application::Support(agent) => agent.warnings(),
-            Application::Weather(agent) => agent.warnings(),
-            Application::Declared(declared) => &declared.warnings,
-        }
-    }
+/// The program's own agent of this name. Tools from outside are only needed to run it.
+pub(crate) fn own(
+    name: &str,
+    stores: &Stores,
+    dialect: Dialect,
+    said: Said<'_>,
+    tools: Vec<DynTool>,
+) -> Result<Agent, Failure> {
+    let agent = match name {
+        WEATHER => weather(stores, tools, said.allow, said.deny),
+        _ => support(stores, dialect, said.allow, said.deny),
+    };
+    agent.map_err(Failure::usage)
+}
 
-    fn drawing(&self) -> Drawing {
-        match self {
-            Application::Support(agent) => agent.drawing(),
-            Application::Weather(agent) => agent.drawing(),
-            Application::Declared(declared) => declared.agent.drawing(),
-        }
+/// The agent of a run that was started before, to be looked at: its file need not be there any more.
+pub(crate) fn reader(stores: Stores, started: &Started) -> Result<Agent, Failure> {
+    let dialect = started.dialect;
+    if started.file.is_none() {
+        let info = crate::commands::agent(&started.agent)?;
+        return own(&info.name, &stores, dialect, Said::default(), Vec::new());
     }
-
-    pub(crate) async fn start(&self, asked: &Asked, terms: &Terms) -> Result<AgentRun, Error> {
-        match self {
-            Application::Support(agent) => {
-                let case = asked.case().ok_or(Error::EmptyTask)?;
-                agent.start(&case, terms).await
-            }
-            Application::Weather(agent) => {
-                let task = asked.task.as_deref().unwrap_or_default();
-                match asked.by_hand {
-                    true => agent.start_by_hand(task, terms).await,
-                    false => agent.start(task, terms).await,
-                }
-            }
-            Application::Declared(declared) => {
-                declared
-                    .agent
-                    .start(asked.task.as_deref().unwrap_or_default(), terms)
-                    .await
-            }
-        }
-    }
-
-    pub(crate) async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
-        match self {
-            Application::Support(agent) => agent.resume(run, terms).await,
-            Application::Weather(agent) => agent.resume(run, terms).await,
-            Application::Declared(declared) => declared.agent.resume(run, terms).await,
-        }
-    }
-
-    pub(crate) async fn replay(
-        &self,
-        at: CheckpointId,
-        asked: &Asked,
-        terms: &Terms,
-    ) -> Result<AgentRun, Error> {
-        match self {
-            Application::Support(agent) => agent.replay(at, asked.case().as_ref(), terms).await,
-            Application::Weather(agent) => agent.replay(at, asked.task.as_deref(), terms).await,
-            Application::Declared(declared) => {
-                let task = asked.task.as_deref();
-                declared.agent.replay(at, task, terms).await
-            }
-        }
-    }
-
-    pub(crate) async fn result(
-        &self,
-        run: RunId,
-        thread: &str,
-        dialect: Dialect,
-    ) -> Result<Option<RunResult>, Error> {
-        match self {
-            Application::Support(agent) => agent.result(run, thread, dialect).await,
-            Application::Weather(agent) => agent.result(run, thread).await,
-            Application::Declared(declared) => declared.agent.result(run, thread).await,
-        }
-    }
-
-    pub(crate) async fn fork(
-        &self,
-        thread: &str,
-        dialect: Dialect,
-        at: CheckpointId,
-    ) -> Result<CheckpointId, Error> {
-        match self {
-            Application::Support(agent) => agent.fork(thread, dialect, at).await,
-            Application::Weather(agent) => agent.fork(thread, at).await,
-            Application::Declared(declared) => declared.agent.fork(thread, at).await,
-        }
-    }
+    declared_reader(&started.agent, dialect, stores).map_err(Failure::usage)
 }

@@ -116,7 +116,7 @@ impl Making<'_> {
         names: &mut Vec<String>,
     ) -> Result<Arc<dyn ChatModel>, Failure> {
         let model = match spec {
-            ModelSpec::Rehearsal => Arc::new(Rehearsal),
+            ModelSpec::Rehearsal => Arc::new(Rehearsal::of(&self.agent.name)),
             ModelSpec::Record { dir, spec } => {
                 let model = self.make(spec, names)?;
                 let recorder = match self.settings.resumed {

@@ -15,7 +15,7 @@ mod schema;
 mod store;
 mod threads;
 
-use crate::application::{Application, Said};
+use crate::application::{Said, own, reader};
 use crate::args::{Args, Command, ConfigCommand, StoreArgs};
 use crate::config::Config;
 use crate::failure::Failure;
@@ -24,8 +24,7 @@ use crate::started::Started;
 use crate::stores::{Kept, missing};
 use crate::suggest::hint;
 use crate::terminal::Screen;
-use paraph_agents::{AgentInfo, builtin};
-use paraph_gateway::Dialect;
+use paraph_agents::{Agent, AgentInfo, builtin};
 use paraph_graph::{RunQuery, ThreadRow};
 
 /// The longest name of a thread, in characters.
@@ -172,8 +171,8 @@ fn not_started(error: paraph_agents::Error) -> Failure {
     }
 }
 
-/// The agent of a thread, and how its model speaks there.
-async fn agent_of(kept: &Kept, row: &ThreadRow) -> Result<(Application, Dialect), Failure> {
+/// The agent of a thread.
+async fn agent_of(kept: &Kept, row: &ThreadRow) -> Result<Agent, Failure> {
     let newest = RunQuery {
         thread: Some(row.name.clone()),
         limit: Some(1),
@@ -182,8 +181,7 @@ async fn agent_of(kept: &Kept, row: &ThreadRow) -> Result<(Application, Dialect)
     let rows = kept.threads.runs(&newest).await?;
     let started = rows.first().and_then(|row| Started::of(row).ok());
     if let Some(started) = &started {
-        let agent = Application::reader(kept.stores(), started)?;
-        return Ok((agent, started.dialect));
+        return reader(kept.stores(), started);
     }
     let graph = row.graph.as_deref().unwrap_or_default();
     let known = builtin().into_iter().find(|agent| agent.name == graph);
@@ -194,6 +192,11 @@ async fn agent_of(kept: &Kept, row: &ThreadRow) -> Result<(Application, Dialect)
             row.name
         )));
     };
-    let agent = Application::builtin(&known.name, kept.stores(), Said::default(), Vec::new())?;
-    Ok((agent, known.dialect))
+    own(
+        &known.name,
+        &kept.stores(),
+        known.dialect,
+        Said::default(),
+        Vec::new(),
+    )
 }

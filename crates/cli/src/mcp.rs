@@ -10,7 +10,7 @@ use crate::terminal::{printable, printable_json};
 use crate::tools::{outbound, secret};
 use futures::future::join_all;
 use paraph_agents::{AgentFile, AgentSpec};
-use paraph_gateway::DynTool;
+use paraph_gateway::{DynTool, Level};
 use paraph_tools::{McpClient, McpOptions, McpPins, McpReview, McpServer, McpTool};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -25,6 +25,13 @@ pub(crate) fn mistakes(name: &str, settings: &Value) -> Vec<String> {
         Ok((server, _)) => server.mistakes(),
         Err(why) => vec![why],
     }
+}
+
+/// What those of its tools do to the world of which its settings say nothing by name.
+pub(crate) fn level(settings: &Value) -> Level {
+    let said = settings.get("levels").and_then(|levels| levels.get("*"));
+    let said = said.and_then(|said| serde_json::from_value(said.clone()).ok());
+    said.unwrap_or(Level::Write)
 }
 
 /// A server, and what was reviewed of it. Its folder begins at the file's, and so does a program that is a path.

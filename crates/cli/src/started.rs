@@ -1,9 +1,9 @@
 //! With what a run was started: stored with the run, so that whoever takes it up needs its id alone. No
 //! secret is among it; keys come from where they came from before.
 
-use crate::application::Asked;
 use crate::choice::spoken_by;
 use crate::failure::Failure;
+use paraph_agents::Case;
 use paraph_gateway::{Dialect, Limits, LoopRule};
 use paraph_graph::{CheckpointId, RunRow};
 use paraph_models::ModelSpec;
@@ -116,13 +116,12 @@ impl Started {
         })
     }
 
-    /// What was asked.
-    pub(crate) fn asked(&self) -> Asked {
-        Asked {
+    /// What was asked; nothing in a replay of what was due.
+    pub(crate) fn case(&self) -> Option<Case> {
+        Some(Case {
             user: self.user,
-            task: self.task.clone(),
-            by_hand: false,
-        }
+            question: self.task.clone()?,
+        })
     }
 
     /// The agent, as a command names it.

@@ -1,9 +1,7 @@
 //! An agent of a file that speaks in JSON actions: one decision, one call, until there is an answer or a reason to
 //! stop. The first failed call ends the run.
 //!
-//! The loop is the support agent's, over any tools; what its model reads is in `payload`. Only [`Declared`] builds it.
-//!
-//! [`Declared`]: super::Declared
+//! The loop is the support agent's, over any tools; what its model reads is in `payload`. Only `build` makes it.
 
 mod payload;
 
@@ -12,14 +10,11 @@ use crate::calling::Called;
 use crate::ending::{Ending, keep_first};
 use crate::outcome::{ActionEcho, HistoryRow, RunResult, TraceRow, of_actions};
 use crate::react::Speech;
-use crate::run::{AgentRun, Application, Begin, Beginning, Route, outcome_of, start};
+use crate::run::{Application, Route};
 use crate::spent::Spent;
-use crate::terms::check_task;
-use crate::{AgentEventData, Error, Terms};
+use crate::{Agent, AgentEventData, Error};
 use paraph_gateway::{Dialect, Gateway, Injections, Step, Stop, ToolCall, parse_action};
-use paraph_graph::{
-    CheckpointId, Ctx, Drawing, END, Graph, NodeError, RunId, State, Store, Update, with,
-};
+use paraph_graph::{Ctx, END, Graph, NodeError, State, Update, with};
 use paraph_models::{ChatRequest, Message, ResponseFormat};
 use payload::{instructions, observation, payload};
 use serde::{Deserialize, Serialize};
@@ -75,117 +70,29 @@ struct Decision {
     call: ToolCall,
 }
 
-/// An agent that speaks in JSON actions.
-pub(super) struct Actions {
-    name: String,
-    gateway: Gateway,
-    graph: Graph<ActionsState>,
-    store: Store,
-}
-
 /// What the deciding node needs beside the run's context.
 struct Decider {
     speech: Speech,
     gateway: Gateway,
 }
 
-impl Actions {
-    pub(super) fn new(
-        name: String,
-        speech: Speech,
-        gateway: Gateway,
-        store: Store,
-    ) -> Result<Actions, Error> {
-        let decider = Decider {
-            speech: Speech {
-                instructions: instructions(&speech.instructions),
-                ..speech
-            },
-            gateway: gateway.clone(),
-        };
-        let graph = Graph::<ActionsState>::new(name.clone())
-            .node(DECIDE, with(decider, decide))
-            .node(ACT, act)
-            .start(DECIDE)
-            .branch(DECIDE, next, [ACT, END])
-            .branch(ACT, next, [DECIDE, END])
-            .build()?;
-        Ok(Actions {
-            name,
-            gateway,
-            graph,
-            store,
-        })
-    }
-
-    pub(super) fn drawing(&self) -> Drawing {
-        self.graph.drawing()
-    }
-
-    pub(super) async fn start(&self, task: &str, terms: &Terms) -> Result<AgentRun, Error> {
-        let task = check_task(task)?;
-        let begin = Begin::input(terms.run, fresh(task), task.to_owned());
-        self.begin(begin, terms).await
-    }
-
-    pub(super) async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
-        self.begin(Begin::again(run), terms).await
-    }
-
-    pub(super) async fn replay(
-        &self,
-        at: CheckpointId,
-        task: Option<&str>,
-        terms: &Terms,
-    ) -> Result<AgentRun, Error> {
-        let task = task.map(check_task).transpose()?;
-        let input = task.map(|task| (fresh(task), task.to_owned()));
-        self.begin(Begin::at(terms.run, at, input), terms).await
-    }
-
-    pub(super) async fn result(
-        &self,
-        run: RunId,
-        thread: &str,
-    ) -> Result<Option<RunResult>, Error> {
-        let thread = self.graph.thread(&self.store, thread.to_owned());
-        outcome_of::<Actions>(&thread, run).await
-    }
-
-    pub(super) async fn fork(&self, thread: &str, at: CheckpointId) -> Result<CheckpointId, Error> {
-        let thread = self.graph.thread(&self.store, thread.to_owned());
-        Ok(thread.fork(at).await?)
-    }
-
-    async fn begin(
-        &self,
-        begin: Begin<Update<ActionsState>>,
-        terms: &Terms,
-    ) -> Result<AgentRun, Error> {
-        let beginning = Beginning {
-            agent: &self.name,
-            graph: &self.graph,
-            store: &self.store,
-            gateway: &self.gateway,
-        };
-        let terms = Terms {
-            dialect: Dialect::Strict,
-            ..terms.clone()
-        };
-        start::<Actions>(beginning, begin, &terms).await
-    }
-}
-
-/// What was answered on the thread stays; everything else belongs to a run.
-fn fresh(task: &str) -> Update<ActionsState> {
-    ActionsState::update()
-        .task(task)
-        .replace_history(Vec::new())
-        .replace_trace(Vec::new())
-        .step(0)
-        .decided(None)
-        .spent(None)
-        .replace_ending(None)
+/// An agent that speaks in JSON actions.
+pub(super) fn actions(name: String, speech: Speech, gateway: Gateway) -> Result<Agent, Error> {
+    let decider = Decider {
+        speech: Speech {
+            instructions: instructions(&speech.instructions),
+            ..speech
+        },
+        gateway: gateway.clone(),
+    };
+    let graph = Graph::<ActionsState>::new(name.clone())
+        .node(DECIDE, with(decider, decide))
+        .node(ACT, act)
+        .start(DECIDE)
+        .branch(DECIDE, next, [ACT, END])
+        .branch(ACT, next, [DECIDE, END])
+        .build()?;
+    Ok(Agent::new(name, graph, gateway))
 }
 
 fn next(state: &ActionsState) -> &'static str {
@@ -196,13 +103,25 @@ fn next(state: &ActionsState) -> &'static str {
     }
 }
 
-impl Application for Actions {
-    type State = ActionsState;
+impl Application for ActionsState {
+    const DIALECT: Dialect = Dialect::Strict;
 
-    fn route(state: &ActionsState) -> Route {
+    /// What was answered on the thread stays.
+    fn fresh(task: &str) -> Update<ActionsState> {
+        ActionsState::update()
+            .task(task)
+            .replace_history(Vec::new())
+            .replace_trace(Vec::new())
+            .step(0)
+            .decided(None)
+            .spent(None)
+            .replace_ending(None)
+    }
+
+    fn route(&self) -> Route {
         // A call that ended the run stays in the state: it says at which node that was.
         let stopped = |ending: &Ending| format!("stopped: {}", ending.stop);
-        let (from, cause) = match (&state.ending, &state.decided) {
+        let (from, cause) = match (&self.ending, &self.decided) {
             (None, Some(_)) => (DECIDE, "the model wants a tool".to_owned()),
             (None, None) => (ACT, "the model has something new to read".to_owned()),
             (Some(ending), Some(_)) => (ACT, stopped(ending)),
@@ -214,16 +133,16 @@ impl Application for Actions {
         Route { from, cause }
     }
 
-    fn task(state: &ActionsState) -> String {
-        state.task.clone()
+    fn task(&self) -> String {
+        self.task.clone()
     }
 
-    fn spent(state: &ActionsState) -> Option<&Spent> {
-        state.spent.as_ref()
+    fn spent(&self) -> Option<&Spent> {
+        self.spent.as_ref()
     }
 
-    fn ending(state: &ActionsState) -> Option<Ending> {
-        state.ending.clone()
+    fn ending(&self) -> Option<Ending> {
+        self.ending.clone()
     }
 
     fn result(state: Option<&ActionsState>, ending: Ending) -> RunResult {

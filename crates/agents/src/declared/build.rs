@@ -1,19 +1,18 @@
 //! From an agent file to an agent that runs: its gateway, its graph, its instructions.
 //!
 //! Called by whoever composes a program, with the tools and stores that it has. Which model runs, and within what
-//! limits, is said when a run begins ([`Terms`]), as for every agent.
+//! limits, is said when a run begins ([`Terms`](crate::Terms)), as for every agent.
 
-use super::actions::Actions;
+use super::actions::actions;
 use super::check::policy_of;
 use super::child::Child;
 use super::file::{AgentFile, AgentSpec, OutputSpec};
 use super::mistake::did_you_mean;
 use super::output::Output;
 use super::prompt::fill;
-use crate::react::{React, Speech};
-use crate::{AgentRun, Error, RunResult, Stores, Terms};
+use crate::react::{Speech, speaking};
+use crate::{Agent, Error, Stores};
 use paraph_gateway::{Dialect, DynTool, Fault, Gateway, Price};
-use paraph_graph::{CheckpointId, Drawing, RunId};
 use paraph_models::ChatModel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,31 +42,50 @@ pub struct Voice {
     pub price: Option<Price>,
 }
 
-/// An agent of a file, ready to run.
+/// The main agent of a file. Its dialect is the file's.
+///
+/// # Errors
+/// [`Error::UnknownVariable`] for a variable that the file does not have; [`Error::Gateway`] and
+/// [`Error::EffectAllowed`] if the tools and the rules do not fit together.
 ///
 /// ```
-/// use paraph_agents::{Declared, Parts, Rehearsal, Stores, Supply, Terms, read_agent_file};
+/// use paraph_agents::{Parts, Rehearsal, Stores, Supply, Terms, declared, read_agent_file};
 /// use std::sync::Arc;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let supply = Supply { builtin: &[], http: None, mcp: None, read: &|_| Err("no files here".into()) };
 /// let text = "name = \"greeter\"\nprompt = \"Greet people in {{town}}.\"\nvariables = { town = \"Basel\" }\n";
 /// let file = read_agent_file(text, &supply).map_err(|mistakes| format!("{mistakes:?}"))?.file;
-/// let agent = Declared::new(&file, Parts::of(Stores::in_memory()))?;
-/// let terms = Terms { limits: file.main.limits(), ..Terms::new(Arc::new(Rehearsal), "morning") };
+/// let agent = declared(&file, Parts::of(Stores::in_memory()))?;
+/// let terms = Terms { limits: file.main.limits(), ..Terms::new(Arc::new(Rehearsal::Declared), "morning") };
 /// let result = agent.start("Say hello.", &terms).await?.result().await;
 /// assert!(result.answer().is_some_and(|answer| answer.contains("Say hello.")));
 /// # Ok(()) }
 /// ```
-pub struct Declared {
-    gateway: Gateway,
-    form: Form,
+pub fn declared(file: &AgentFile, parts: Parts) -> Result<Agent, Error> {
+    let variables = variables(file, &parts.variables)?;
+    let rules = (parts.allow.clone(), parts.deny.clone());
+    let mut building = Building {
+        file,
+        parts,
+        variables,
+        built: BTreeMap::new(),
+    };
+    building.agent(&file.name, &file.main, rules)
 }
 
-/// How the agent's model speaks.
-enum Form {
-    Messages(Box<React>),
-    Actions(Box<Actions>),
+/// An agent of a file that can only be looked at: its results, its drawing, its branches. It needs no file and no
+/// tools.
+///
+/// # Errors
+/// [`Error::Graph`], which would be a mistake of this crate.
+pub fn declared_reader(name: &str, dialect: Dialect, stores: Stores) -> Result<Agent, Error> {
+    let mut file = AgentFile {
+        name: name.to_owned(),
+        ..AgentFile::default()
+    };
+    file.main.dialect = dialect;
+    declared(&file, Parts::of(stores))
 }
 
 impl Parts {
@@ -81,111 +99,6 @@ impl Parts {
             variables: BTreeMap::new(),
             allow: Vec::new(),
             deny: Vec::new(),
-        }
-    }
-}
-
-impl Declared {
-    /// The main agent of a file.
-    ///
-    /// # Errors
-    /// [`Error::UnknownVariable`] for a variable that the file does not have; [`Error::Gateway`] if the tools do not
-    /// fit together.
-    pub fn new(file: &AgentFile, parts: Parts) -> Result<Declared, Error> {
-        let variables = variables(file, &parts.variables)?;
-        let rules = (parts.allow.clone(), parts.deny.clone());
-        let mut building = Building {
-            file,
-            parts,
-            variables,
-            built: BTreeMap::new(),
-        };
-        building.agent(&file.name, &file.main, rules)
-    }
-
-    /// An agent that can only be looked at: its results, its drawing, its branches. It needs no file and no tools.
-    ///
-    /// # Errors
-    /// [`Error::Graph`], which would be a mistake of this crate.
-    pub fn reader(name: &str, dialect: Dialect, stores: Stores) -> Result<Declared, Error> {
-        let mut file = AgentFile {
-            name: name.to_owned(),
-            ..AgentFile::default()
-        };
-        file.main.dialect = dialect;
-        Declared::new(&file, Parts::of(stores))
-    }
-
-    /// Remarks on the rules that are no mistakes.
-    pub fn warnings(&self) -> &[String] {
-        self.gateway.warnings()
-    }
-
-    /// The graph, to be drawn.
-    pub fn drawing(&self) -> Drawing {
-        match &self.form {
-            Form::Messages(agent) => agent.drawing(),
-            Form::Actions(agent) => agent.drawing(),
-        }
-    }
-
-    /// Starts a run. It runs while its events are read. The dialect is the file's, whatever the terms say.
-    ///
-    /// # Errors
-    /// [`Error::EmptyTask`], [`Error::LongTask`].
-    pub async fn start(&self, task: &str, terms: &Terms) -> Result<AgentRun, Error> {
-        match &self.form {
-            Form::Messages(agent) => agent.start(task, terms).await,
-            Form::Actions(agent) => agent.start(task, terms).await,
-        }
-    }
-
-    /// Goes on with a run that was cut off or cancelled. The terms are those it was started with.
-    ///
-    /// # Errors
-    /// [`Error::NothingLeft`] if the thread has nothing that is due.
-    pub async fn resume(&self, run: RunId, terms: &Terms) -> Result<AgentRun, Error> {
-        match &self.form {
-            Form::Messages(agent) => agent.resume(run, terms).await,
-            Form::Actions(agent) => agent.resume(run, terms).await,
-        }
-    }
-
-    /// Starts a run at an older checkpoint of the thread, on a new branch.
-    ///
-    /// # Errors
-    /// As [`Declared::start`] and [`Declared::resume`]; [`Error::Graph`] for an unknown checkpoint.
-    pub async fn replay(
-        &self,
-        at: CheckpointId,
-        task: Option<&str>,
-        terms: &Terms,
-    ) -> Result<AgentRun, Error> {
-        match &self.form {
-            Form::Messages(agent) => agent.replay(at, task, terms).await,
-            Form::Actions(agent) => agent.replay(at, task, terms).await,
-        }
-    }
-
-    /// The result of a run that is over; nothing if the thread has none of this run that is.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] if the store cannot be read.
-    pub async fn result(&self, run: RunId, thread: &str) -> Result<Option<RunResult>, Error> {
-        match &self.form {
-            Form::Messages(agent) => agent.result(run, thread).await,
-            Form::Actions(agent) => agent.result(run, thread).await,
-        }
-    }
-
-    /// Goes back to a checkpoint of a thread: what runs there next begins on a new branch.
-    ///
-    /// # Errors
-    /// [`Error::Graph`] for an unknown checkpoint, and while a run drives the thread.
-    pub async fn fork(&self, thread: &str, at: CheckpointId) -> Result<CheckpointId, Error> {
-        match &self.form {
-            Form::Messages(agent) => agent.fork(thread, at).await,
-            Form::Actions(agent) => agent.fork(thread, at).await,
         }
     }
 }
@@ -204,7 +117,7 @@ impl Building<'_> {
         name: &str,
         spec: &AgentSpec,
         rules: (Vec<String>, Vec<String>),
-    ) -> Result<Declared, Error> {
+    ) -> Result<Agent, Error> {
         let mut tools = self.parts.tools.remove(name).unwrap_or_default();
         for callee in &spec.tools.agents {
             if let Some(child) = self.child(callee)? {
@@ -220,17 +133,11 @@ impl Building<'_> {
             output: spec.output.as_ref().map(output).transpose()?,
         };
         let threads = self.parts.stores.threads.clone();
-        let form = match spec.dialect {
-            Dialect::Native => {
-                let react = React::speaking(name.to_owned(), speech, gateway.clone())?;
-                Form::Messages(Box::new(react.on(threads)))
-            }
-            Dialect::Strict => {
-                let actions = Actions::new(name.to_owned(), speech, gateway.clone(), threads)?;
-                Form::Actions(Box::new(actions))
-            }
+        let agent = match spec.dialect {
+            Dialect::Native => speaking(name.to_owned(), speech, gateway)?,
+            Dialect::Strict => actions(name.to_owned(), speech, gateway)?,
         };
-        Ok(Declared { gateway, form })
+        Ok(agent.on(threads))
     }
 
     /// An agent that is called, built once however many call it. The reader has seen to it that no agent is above

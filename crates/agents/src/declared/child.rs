@@ -4,12 +4,12 @@
 //! does not begin a second one. What happens in it is told among the caller's events. A child that stops is something
 //! its caller reads.
 
-use super::build::{Declared, Voice};
+use super::build::Voice;
 use crate::asking::RunContext;
-use crate::{AgentEventData, AgentRun, Error, RunResult, Terms};
+use crate::{Agent, AgentEventData, AgentRun, Error, RunResult, Terms};
 use paraph_gateway::{
-    Budget, Dialect, DynTool, Json, Limits, LoopRule, Stop, ToolContext, ToolError, ToolOutput,
-    UNLIMITED, View,
+    Budget, DynTool, Json, Limits, LoopRule, Stop, ToolContext, ToolError, ToolOutput, UNLIMITED,
+    View,
 };
 use paraph_graph::{Ctx, HistoryQuery, Scope, Store};
 use serde_json::json;
@@ -29,7 +29,7 @@ const SHOWN_THREAD: usize = 80;
 pub(super) struct Child {
     pub(super) name: String,
     pub(super) about: String,
-    pub(super) agent: Declared,
+    pub(super) agent: Agent,
     pub(super) limits: Limits,
     pub(super) loops: LoopRule,
     /// Nothing if it speaks by its caller's model.
@@ -124,7 +124,6 @@ impl Child {
             price,
             limits: purse.limits(),
             loops: self.loops,
-            dialect: Dialect::Native,
             tell_messages: caller.tell_messages,
             purse: Some(purse),
             ..Terms::new(model, format!("{thread}/{}-{key}", self.name))

@@ -1,6 +1,6 @@
 //! Answers that are JSON of a given form: how a model is asked for one, and whether what it gave is one.
 //!
-//! Called by `React` for agents whose file has an `output`. It asks nobody; how often is the caller's business.
+//! Called by `react` for agents whose file has an `output`. It asks nobody; how often is the caller's business.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;

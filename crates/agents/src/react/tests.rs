@@ -1,10 +1,12 @@
 //! The message loop: order, failures, deadlines. Its outcomes beside the other dialect are in `tests/`.
 
 use super::*;
+use crate::Terms;
+use crate::outcome::RunResult;
 use futures::future::BoxFuture;
 use paraph_gateway::{DynTool, Gateway, Json, Limits, MemoryStore, Policy, ToolError};
 use paraph_graph::{
-    CheckpointId, Checkpoints, Claim, Entry, HistoryQuery, Lease, Loaded, Notes, Put, Scope,
+    CheckpointId, Checkpoints, Claim, Entry, HistoryQuery, Lease, Loaded, Notes, Put, Scope, Store,
 };
 use paraph_models::{Body, ChatModel, Chunk, ChunkStream, ScriptedModel, ToolCallDelta};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +38,7 @@ async fn run(script: &str, limits: Limits) -> crate::MessageResult {
         limits,
         ..Terms::new(Arc::new(model), "t")
     };
-    let agent = React::new("waiter", "Wait.", gateway()).unwrap();
+    let agent = react("waiter", "Wait.", gateway()).unwrap();
     match agent.start("Go", &terms).await.unwrap().result().await {
         RunResult::Messages(result) => result,
         RunResult::Actions(_) => panic!("a run with messages has another result"),
@@ -158,7 +160,7 @@ async fn of_more_calls_than_there_are_slots_the_first_ones_run() {
         .build()
         .unwrap();
     let model = ScriptedModel::parse(&calls(&arguments), "script").unwrap();
-    let agent = React::new("echo", "Echo.", gateway).unwrap();
+    let agent = react("echo", "Echo.", gateway).unwrap();
     let run = agent
         .start("Go", &Terms::new(Arc::new(model), "t"))
         .await
@@ -187,7 +189,7 @@ async fn every_digit_of_an_argument_reaches_the_tool_the_model_and_the_trace() {
     let args = r#"{"id":2512292042121000001,"x":1.50}"#;
     let script = format!("{}\n{}", calls(&[args]), r#"{"content":"Seen."}"#);
     let model = ScriptedModel::parse(&script, "script").unwrap();
-    let agent = React::new("echo", "Echo.", gateway).unwrap();
+    let agent = react("echo", "Echo.", gateway).unwrap();
     let mut run = agent
         .start("Go", &Terms::new(Arc::new(model), "t"))
         .await
@@ -212,7 +214,7 @@ async fn every_digit_of_an_argument_reaches_the_tool_the_model_and_the_trace() {
 
 #[test]
 fn the_graph_is_a_loop_of_two_nodes() {
-    let agent = React::new("waiter", "Wait.", gateway()).unwrap();
+    let agent = react("waiter", "Wait.", gateway()).unwrap();
     let names: Vec<_> = agent
         .drawing()
         .nodes
@@ -339,10 +341,8 @@ async fn with_a_failed_write(at: usize, happens: bool) -> Option<(Vec<&'static s
         at,
         happens,
     });
-    let agent = React {
-        store: store.clone(),
-        ..React::new("counter", "Count.", gateway.clone()).unwrap()
-    };
+    let agent = react("counter", "Count.", gateway.clone()).unwrap();
+    let agent = agent.on(store.clone());
     let model = Arc::new(Caller::default());
     let terms = Terms::new(model.clone(), "t");
     let run = agent.start("Go", &terms).await.unwrap();
@@ -353,7 +353,8 @@ async fn with_a_failed_write(at: usize, happens: bool) -> Option<(Vec<&'static s
         return None;
     }
     assert_eq!(result.stop().to_string(), "store_error", "write {at}");
-    let thread = agent.graph.thread(&agent.store, "t");
+    let graph = graph("counter", Speech::of("Count.".to_owned()), &gateway).unwrap();
+    let thread = graph.thread(&agent.store, "t");
     match thread.snapshot(None).await.unwrap() {
         Some(saved) if saved.finished => {}
         Some(_) => {

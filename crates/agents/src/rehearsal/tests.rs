@@ -1,7 +1,8 @@
 //! The rehearsal model's rules: other facts give other answers.
 
 use super::*;
-use crate::support::{Case, goal};
+use crate::Case;
+use crate::support::goal;
 
 fn brief(question: &str) -> Brief {
     let case = Case {

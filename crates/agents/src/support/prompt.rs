@@ -3,7 +3,8 @@
 //! The whole history stays in the state; a prompt carries a summary and the last steps, so that it does
 //! not grow with the run.
 
-use super::{Case, Exchange, SupportState, Turn};
+use super::{Exchange, SupportState, Turn};
+use crate::Case;
 use crate::outcome::{ActionEcho, HistoryRow};
 use crate::python_json;
 use paraph_gateway::{Bounds, Json, ToolSpec};

@@ -1,6 +1,7 @@
 //! The support agent's own part: prompts, deadlines, state. Whole runs are in `tests/`.
 
 use super::*;
+use crate::Terms;
 use paraph_models::{ModelError, RetryPolicy, Retrying, ScriptedModel, TimeLimit};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +26,8 @@ async fn run(script: &str, change: impl FnOnce(Terms) -> Terms, timeout: Duratio
         user: 42,
         question: "Refund?".to_owned(),
     };
-    let support = Support::new(&[], &[]).unwrap();
-    support.start(&case, &terms).await.unwrap().result().await
+    let agent = support(&Stores::in_memory(), Dialect::Strict, &[], &[]).unwrap();
+    agent.start(&case, &terms).await.unwrap().result().await
 }
 
 #[test]
@@ -42,8 +43,8 @@ fn the_payload_is_laid_out_as_the_articles_program_does_it() {
         turn(3, r#"{"query":"x","n":12345678901234567890123}"#, "[]"),
         turn(4, r#"{"query":"y"}"#, r#"{"a":"b"}"#),
     ];
-    let support = Support::new(&[], &[]).unwrap();
-    let tools = support.gateway.catalogue();
+    let agent = support(&Stores::in_memory(), Dialect::Strict, &[], &[]).unwrap();
+    let tools = agent.gateway.catalogue();
     let state = SupportState {
         goal: "Help \u{1F600}".to_owned(),
         history: history.into(),

@@ -4,21 +4,21 @@
 
 use super::rehearsal::{Limit, Question, read};
 use super::*;
-use crate::{AgentEventData, Rehearsal};
+use crate::{AgentEventData, Rehearsal, RunResult};
 use paraph_gateway::{LoopRule, Stop};
 use paraph_graph::CancelReason;
 use paraph_models::ScriptedModel;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-fn agent() -> Weather {
-    Weather::on(&Stores::in_memory(), sample_tools(), &[], &[]).unwrap()
+fn agent() -> Agent {
+    weather(&Stores::in_memory(), sample_tools(), &[], &[]).unwrap()
 }
 
 fn rehearsal() -> Terms {
     Terms {
         limits: limits(),
-        ..Terms::new(Arc::new(Rehearsal), "trip")
+        ..Terms::new(Arc::new(Rehearsal::Weather), "trip")
     }
 }
 
@@ -65,7 +65,7 @@ fn plain(result: &RunResult) -> Value {
 async fn both(task: &str, terms: impl Fn() -> Terms) -> RunResult {
     let agent = agent();
     let graph = agent.start(task, &terms()).await.unwrap().result().await;
-    let by_hand = agent.start_by_hand(task, &terms()).await.unwrap();
+    let by_hand = weather_by_hand(&agent, task, &terms()).await.unwrap();
     let by_hand = by_hand.result().await;
     assert_eq!(plain(&graph), plain(&by_hand), "{task}");
     graph
@@ -249,13 +249,12 @@ async fn calls_of_one_turn_are_made_beside_each_other() {
             },
         )]
     };
-    let agent = Weather::on(&Stores::in_memory(), tools(), &[], &[]).unwrap();
+    let agent = weather(&Stores::in_memory(), tools(), &[], &[]).unwrap();
     let lines = [
         json!({"tool_calls": [call("a", "get_weather", json!({"n": 1})), call("b", "get_weather", json!({"n": 2}))]}),
         json!({"content": "Done."}),
     ];
-    let run = agent
-        .start_by_hand("Two?", &scripted(&lines))
+    let run = weather_by_hand(&agent, "Two?", &scripted(&lines))
         .await
         .unwrap();
     assert_eq!(run.result().await.answer(), Some("Done."));
@@ -272,10 +271,9 @@ async fn a_loop_by_hand_that_is_stopped_says_so_and_ends() {
             Ok(())
         },
     )];
-    let agent = Weather::on(&Stores::in_memory(), tools, &[], &[]).unwrap();
+    let agent = weather(&Stores::in_memory(), tools, &[], &[]).unwrap();
     let lines = [json!({"tool_calls": [call("a", "get_weather", json!({}))]})];
-    let mut run = agent
-        .start_by_hand("And?", &scripted(&lines))
+    let mut run = weather_by_hand(&agent, "And?", &scripted(&lines))
         .await
         .unwrap();
     let control = run.control();
@@ -296,8 +294,7 @@ async fn a_loop_by_hand_that_is_stopped_says_so_and_ends() {
     assert_eq!(control.ended().await, paraph_graph::Ending::Cancelled);
 
     // Dropped, it is over too.
-    let run = agent
-        .start_by_hand("And?", &scripted(&lines))
+    let run = weather_by_hand(&agent, "And?", &scripted(&lines))
         .await
         .unwrap();
     let control = run.control();

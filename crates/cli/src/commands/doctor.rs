@@ -9,7 +9,7 @@ use crate::mcp::Servers;
 use crate::output::{print, print_json, table};
 use crate::stores::Kept;
 use crate::terminal::{Screen, printable};
-use paraph_agents::{AgentFile, AgentInfo, Declared, Parts, Stores, builtin};
+use paraph_agents::{AgentFile, AgentInfo, Parts, Stores, builtin, declared};
 use paraph_graph::ThreadQuery;
 use paraph_models::{ChatModel, ChatRequest, Message, ModelSpec, providers};
 use serde::Serialize;
@@ -276,9 +276,7 @@ fn made(config: &Config, file: &AgentFile, servers: &Servers) -> Result<(), Fail
         tools: crate::tools::of_file(config, file, servers)?,
         ..Parts::of(Stores::in_memory())
     };
-    Declared::new(file, parts)
-        .map(|_| ())
-        .map_err(Failure::usage)
+    declared(file, parts).map(|_| ()).map_err(Failure::usage)
 }
 
 fn models(config: &Config, agent: &AgentInfo, own: Option<ModelSpec>, online: bool) -> Vec<Check> {

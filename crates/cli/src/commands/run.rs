@@ -1,7 +1,7 @@
 //! `paraph run`: runs an agent, shows it on standard error, and prints its result.
 
 use super::follow::{Printing, Told, follow};
-use crate::application::{Application, Asked, Described, Said, WEATHER};
+use crate::application::{Described, Said, WEATHER};
 use crate::args::RunArgs;
 use crate::choice::{check_price, choose, limits};
 use crate::config::{Config, Source};
@@ -11,7 +11,7 @@ use crate::started::{Chosen, Started};
 use crate::stores::{Kept, file_of};
 use crate::terminal::{Screen, printable};
 use crate::trace::Trace;
-use paraph_agents::{AgentInfo, AgentRun, Stores, Terms};
+use paraph_agents::{Agent, AgentInfo, AgentRun, Case, Stores, Terms, weather_by_hand};
 use paraph_gateway::LoopRule;
 use paraph_graph::{CheckpointId, RunId};
 use std::collections::BTreeMap;
@@ -41,11 +41,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let from = args.from.as_deref();
     let from = from.map(|id| super::threads::checkpoint(id, "--from"));
     let asking = Asking {
-        asked: Asked {
-            user: args.user,
-            task: task(args, &described)?,
-            by_hand: args.vanilla,
-        },
+        user: args.user,
+        task: task(args, &described)?,
+        by_hand: args.vanilla,
         from: from.transpose()?,
         variables,
     };
@@ -65,11 +63,11 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             true => Stores::in_memory(),
             false => kept.stores(),
         };
-        let agent = described.open(&config, stores, said).await?;
+        let opened = described.open(&config, stores, said).await?;
         if !args.printing.quiet {
             tell_of_ways(args, &described, said);
         }
-        for warning in agent.warnings() {
+        for warning in &opened.warnings {
             note(&format!("warning: {}", printable(warning)));
         }
         if !args.printing.quiet {
@@ -78,14 +76,14 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
                 tell_of_unfinished(&kept, &terms.thread).await?;
             }
         }
-        let run = asking.start(&kept, &agent, &terms).await?;
+        let run = asking.start(&kept, &opened.agent, &terms).await?;
         let told = Told {
             printing,
             trace: Trace::new(screen, args.printing.quiet),
             saved: !args.vanilla,
         };
         let code = follow(run, &kept, &config, told).await;
-        agent.close().await;
+        opened.close().await;
         code
     })
 }
@@ -122,25 +120,30 @@ async fn tell_of_unfinished(kept: &Kept, thread: &str) -> Result<(), Failure> {
 
 /// What the run is to do, and where it begins.
 struct Asking {
-    asked: Asked,
+    /// For whom the support agent acts.
+    user: u64,
+    /// Nothing for what is due at a checkpoint.
+    task: Option<String>,
+    /// Whether the loop by hand does it, where there is one.
+    by_hand: bool,
     from: Option<CheckpointId>,
     /// What stands for variables in prompts.
     variables: BTreeMap<String, String>,
 }
 
 impl Asking {
-    async fn start(
-        &self,
-        kept: &Kept,
-        agent: &Application,
-        terms: &Terms,
-    ) -> Result<AgentRun, Failure> {
+    async fn start(&self, kept: &Kept, agent: &Agent, terms: &Terms) -> Result<AgentRun, Failure> {
+        let case = self.task.clone().map(|question| Case {
+            user: self.user,
+            question,
+        });
         let run = match self.from {
             Some(from) => {
                 super::threads::row(kept, &terms.thread).await?;
-                agent.replay(from, &self.asked, terms).await
+                agent.replay(from, case, terms).await
             }
-            None => agent.start(&self.asked, terms).await,
+            None if self.by_hand => weather_by_hand(agent, case.unwrap_or_default(), terms).await,
+            None => agent.start(case.unwrap_or_default(), terms).await,
         };
         run.map_err(super::not_started)
     }
@@ -187,8 +190,8 @@ fn terms(
     let chosen = Chosen {
         agent: &agent.name,
         dialect: agent.dialect,
-        user: asking.asked.user,
-        task: asking.asked.task.as_deref(),
+        user: asking.user,
+        task: asking.task.as_deref(),
         from: asking.from,
         limits: &limits,
         loops,
@@ -201,7 +204,6 @@ fn terms(
         price: choice.price,
         limits,
         loops,
-        dialect: agent.dialect,
         tell_messages: args.printing.verbose,
         arguments,
         ..Terms::new(described.tooled(choice.model), thread)

@@ -1,7 +1,7 @@
 //! `paraph runs resume`: goes on with a run where it was cut off, cancelled or interrupted.
 
 use super::row;
-use crate::application::{Application, Described, Said};
+use crate::application::{Described, Said, reader};
 use crate::args::ResumeArgs;
 use crate::choice::{check_price, chosen};
 use crate::commands::follow::{Printing, Told, follow};
@@ -13,7 +13,7 @@ use crate::started::Started;
 use crate::stores::{Kept, lease, quoted};
 use crate::terminal::{Screen, printable};
 use crate::trace::Trace;
-use paraph_agents::{AgentRun, Terms};
+use paraph_agents::{Agent, AgentRun, Terms};
 use paraph_graph::{Entry, HistoryQuery, RunRow, RunStatus, Scope};
 
 pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Result<u8, Failure> {
@@ -21,8 +21,8 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
     let started = Started::of(&row)?;
     let mut printing = Printing::of(&args.printing, kept.file.as_deref())?;
     if row.status == RunStatus::Success {
-        let agent = Application::reader(kept.stores(), &started)?;
-        let result = agent.result(row.id, &row.thread, started.dialect).await;
+        let agent = reader(kept.stores(), &started)?;
+        let result = agent.result(row.id, &row.thread).await;
         if let Some(result) = result.map_err(not_started)? {
             note(&format!(
                 "run {} was over already; this is its result",
@@ -42,8 +42,8 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
     if !said.own_models {
         described.info.fallbacks.clear();
     }
-    let agent = described.open(config, kept.stores(), said).await?;
-    for warning in agent.warnings() {
+    let opened = described.open(config, kept.stores(), said).await?;
+    for warning in &opened.warnings {
         note(&format!("warning: {}", printable(warning)));
     }
     let choice = chosen(config, &described.info, started.model()?, true)?;
@@ -63,12 +63,11 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
         price: choice.price,
         limits: started.limits.clone(),
         loops: started.loops,
-        dialect: started.dialect,
         tell_messages: args.printing.verbose,
         run: Some(row.id),
         ..Terms::new(described.tooled(choice.model), row.thread.clone())
     };
-    let run = again(&kept, &agent, (&row, &started), &terms).await?;
+    let run = again(&kept, &opened.agent, (&row, &started), &terms).await?;
     let screen = Screen::of_stderr(&config.environment);
     let told = Told {
         printing,
@@ -76,14 +75,14 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
         saved: true,
     };
     let code = follow(run, &kept, config, told).await;
-    agent.close().await;
+    opened.close().await;
     code
 }
 
 /// The run under its own id: where it stands, or from its beginning if nothing of it was saved.
 async fn again(
     kept: &Kept,
-    agent: &Application,
+    agent: &Agent,
     (row, started): (&RunRow, &Started),
     terms: &Terms,
 ) -> Result<AgentRun, Failure> {
@@ -98,10 +97,10 @@ async fn again(
                 row.thread, head.id, row.id
             )));
         }
-        let asked = started.asked();
+        let case = started.case();
         let run = match started.from {
-            Some(from) => agent.replay(from, &asked, terms).await,
-            None => agent.start(&asked, terms).await,
+            Some(from) => agent.replay(from, case, terms).await,
+            None => agent.start(case.unwrap_or_default(), terms).await,
         };
         return run.map_err(not_started);
     };

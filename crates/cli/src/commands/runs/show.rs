@@ -1,7 +1,7 @@
 //! `paraph runs show`: how a run stands, with what it was started, and how it ended.
 
 use super::{RunJson, row, standing};
-use crate::application::Application;
+use crate::application::reader;
 use crate::args::RunShowArgs;
 use crate::cells::{short_time, word};
 use crate::failure::{FINISHED, Failure};
@@ -43,10 +43,10 @@ pub(super) async fn result(kept: &Kept, row: &RunRow) -> Result<Option<RunResult
     let Ok(started) = Started::of(row) else {
         return Ok(None);
     };
-    let Ok(agent) = Application::reader(kept.stores(), &started) else {
+    let Ok(agent) = reader(kept.stores(), &started) else {
         return Ok(None);
     };
-    let result = agent.result(row.id, &row.thread, started.dialect).await;
+    let result = agent.result(row.id, &row.thread).await;
     result.map_err(crate::commands::not_started)
 }
 

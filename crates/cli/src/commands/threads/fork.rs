@@ -41,8 +41,8 @@ pub(super) async fn fork(kept: &Kept, args: &ForkArgs) -> Result<u8, Failure> {
     let forked = match at {
         None => None,
         Some(at) => {
-            let (agent, dialect) = agent_of(kept, &row).await?;
-            let done = agent.fork(name, dialect, at).await;
+            let agent = agent_of(kept, &row).await?;
+            let done = agent.fork(name, at).await;
             Some(done.map_err(super::super::not_started)?)
         }
     };
