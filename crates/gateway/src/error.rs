@@ -20,6 +20,9 @@ pub enum Error {
     /// A text names no way of detecting loops.
     #[error("`{0}` is no loop rule; there are exact, soft, cycle and off")]
     UnknownLoopRule(String),
+    /// A text is no name of an action.
+    #[error("`{0}` is no id of an action")]
+    BadActionId(String),
     /// Costs are capped, but nobody said what the model costs.
     #[error("a cost limit needs the price of the model `{model}`, which is not configured")]
     UnknownPrice {

@@ -3,7 +3,9 @@
 //! A program builds one per agent and opens a session per run. Nothing runs here; see `session.rs`.
 
 use crate::budget::{Budget, Limits, Usage};
+use crate::effect::Effect;
 use crate::error::{Error, Fault};
+use crate::kill::Kills;
 use crate::policy::{Policy, Verdict, closest, fits};
 use crate::redact::{Redaction, Redactor};
 use crate::session::{Scope, Session};
@@ -40,6 +42,7 @@ pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) policy: Policy,
     pub(crate) redactor: Redactor,
+    pub(crate) kills: Kills,
     /// What every tool may have injected.
     pub(crate) provided: Vec<Arc<dyn Any + Send + Sync>>,
     tools: HashMap<String, Registered>,
@@ -150,6 +153,12 @@ impl Builder {
         self
     }
 
+    /// Registers an effect. The policy has to ask a person about it.
+    pub fn effect<E: Effect>(mut self, effect: E) -> Builder {
+        self.tools.push(Named::effect(effect));
+        self
+    }
+
     /// Registers a function that reads.
     pub fn read<A, O, Fut>(
         mut self,
@@ -227,6 +236,7 @@ impl Builder {
             store: self.store,
             policy: self.policy,
             redactor: Redactor::new(&self.redaction),
+            kills: Kills::default(),
             provided: self.provided,
             tools,
             catalogue,

@@ -44,12 +44,17 @@
 mod canonical;
 mod json;
 
+mod action;
+mod audit;
 mod call;
+mod canonical;
 mod dialect;
 mod stop;
 
 mod budget;
 mod loops;
+mod effect;
+mod kill;
 mod policy;
 mod tool;
 
@@ -77,6 +82,7 @@ pub mod __private {
     pub use serde;
 }
 
+pub use action::{Action, ActionId, ActionRow, BadAction, Ended, Person, Proposal, Sending, Signer, State, Vote};
 pub use audit::{
     Anchor, AuditEntry, BadAnchor, BadLine, Broken, BrokenLink, Draft, Event, EventKind, Field,
     Head, Salt, Verified, Verifier,
@@ -89,17 +95,20 @@ pub use canonical::{
     CanonicalError, CanonicalFault, MAX_CANONICAL_BYTES, Numbers, canonical, canonical_of,
 };
 pub use dialect::{Dialect, Step, parse_action, raw_action};
+pub use effect::{Attempt, Effect, EffectError, Found, Retry, Signed, Warrant};
 pub use error::{Error, Fault};
 pub use gateway::{Builder, Gateway};
 pub use json::{Bounds, Entries, Items, Json, JsonError, JsonFault, Shape, View};
 pub use loops::LoopRule;
 pub use paraph_gateway_derive::tool;
 pub use policy::{Ask, Policy, Verdict};
-pub use record::{CallRecord, Observation, Outcome, Reply, RunRef};
+pub use record::{CallRecord, Observation, Outcome, Reply, RunRef, Waiting, Why};
 pub use redact::{Redaction, Redactor};
 pub use session::{Scope, Session};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};
-pub use store::{Add, Change, Guard, MemoryStore, Store, StoreError, StoreFuture};
+pub use store::{
+    Add, Change, Draft, Find, Guard, Kill, MemoryStore, Store, StoreError, StoreFuture, Wake,
+};
 pub use tool::{
     DEFAULT_OUTPUT_CAP, DEFAULT_TIMEOUT, DynTool, FromContext, Injections, IntoOutput, Level,
     Listener, Missing, Progress, ProgressReport, Tool, ToolCommand, ToolContext, ToolError,

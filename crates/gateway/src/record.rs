@@ -2,6 +2,7 @@
 //!
 //! The session makes records, a store keeps them, agents read them for their trace rows.
 
+use crate::action::ActionId;
 use crate::json::{Bounds, Json};
 use crate::stop::{Failure, Stop};
 use crate::tool::ToolCommand;
@@ -42,6 +43,9 @@ pub struct CallRecord {
     pub args_hash: String,
     /// SHA-256 of the canonical arguments.
     pub args_digest: String,
+    /// The action that was made of it, if it needs a signature. An edited one has another in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<ActionId>,
     /// How it ended; nothing while it is under way, or if it was cut off before it ended.
     pub outcome: Option<Outcome>,
     /// What the tool gave, if that is more than the model was shown.
@@ -81,9 +85,45 @@ impl CallRecord {
 pub enum Reply {
     /// Something for the model to read.
     Observed(Observation),
+    /// A person has to decide, or what came of an effect is not known yet. Save, and call again under the same key
+    /// when the run is woken.
+    Waiting(Waiting),
     /// The tool waits for something that the caller knows of ([`crate::ToolError::unfinished`]). The call
     /// has no outcome yet and runs again under its key.
     Unfinished,
+}
+
+/// What a call waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Why.
+    pub why: Why,
+    /// The action.
+    pub action: ActionId,
+    /// Its digest, which whoever decides has to name.
+    pub digest: String,
+    /// The key of the call.
+    pub key: String,
+    /// The tool.
+    pub tool: String,
+    /// What would happen, in words.
+    pub says: String,
+    /// When it can no longer be started, in milliseconds since the Unix epoch.
+    pub expires_ms: u64,
+    /// When to look again, in milliseconds since the Unix epoch; nothing if only a person can help.
+    pub due_ms: Option<u64>,
+}
+
+/// Why a call waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// People have to decide.
+    Approval,
+    /// They have to decide anew, since a kill switch came between.
+    Held,
+    /// It was sent, and nobody saw what came of it.
+    Unknown,
 }
 
 /// What the model reads.
@@ -104,6 +144,9 @@ pub struct Observation {
     /// What the tool wants to happen in the program. The gateway does not look inside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<ToolCommand>,
+    /// The action that this came of, if it needed a signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<ActionId>,
 }
 
 impl Observation {

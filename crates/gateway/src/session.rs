@@ -7,12 +7,15 @@
 mod finish;
 mod ledger;
 mod running;
+mod sending;
+mod signing;
 
 use crate::book::{Book, Known, Place};
 use crate::budget::{Budget, Usage};
 use crate::call::ToolCall;
 use crate::dialect::Dialect;
 use crate::gateway::Parts;
+use crate::kill;
 use crate::loops::LoopRule;
 use crate::output;
 use crate::policy::{Verdict, closest};
@@ -169,6 +172,7 @@ impl Session {
         call: &ToolCall,
         injections: &Injections<'_>,
     ) -> Result<Reply, Stop> {
+        self.alive(call).await?;
         self.settle_doubt(key).await?;
         let admitted = self.admit(key, call)?;
         self.finish(admitted, injections).await
@@ -181,8 +185,11 @@ impl Session {
     /// one result for each call, in the order of the list.
     pub async fn call_all(&self, calls: &[(String, ToolCall)]) -> Vec<Result<Reply, Stop>> {
         let mut doubts = Vec::new();
-        for (key, _) in calls {
-            doubts.push(self.settle_doubt(key).await);
+        for (key, call) in calls {
+            doubts.push(match self.alive(call).await {
+                Ok(()) => self.settle_doubt(key).await,
+                Err(stop) => Err(stop),
+            });
         }
         let admitted: Vec<_> = calls
             .iter()
@@ -214,6 +221,18 @@ impl Session {
     /// too; an agent does so before it pauses or ends.
     pub async fn save(&self) -> Result<(), Stop> {
         self.commit(Change::default()).await.map_err(broken)
+    }
+
+    /// The check 1: whether no kill switch is on that concerns this call.
+    async fn alive(&self, call: &ToolCall) -> Result<(), Stop> {
+        let parts = &self.0.parts;
+        let tool = parts.tool(call.name());
+        let writes = tool.is_some_and(|tool| tool.spec.level.is_effect());
+        let scopes = kill::scopes(&self.0.scope, call.name(), writes);
+        match parts.kills.on(&*parts.store, &scopes, writes).await.map_err(broken)? {
+            None => Ok(()),
+            Some(scope) => Err(kill::stop(&scope)),
+        }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -273,6 +292,7 @@ impl Session {
             arguments: call.arguments(),
             args_hash: call.args_hash().to_owned(),
             args_digest: call.digest().to_owned(),
+            action: None,
             outcome: None,
             full_output: None,
             ms: 0,
@@ -363,6 +383,7 @@ fn failed(call: &ToolCall, failure: Failure) -> Outcome {
         failure: Some(failure),
         artifact: None,
         command: None,
+        action: None,
     })
 }
 

@@ -1,12 +1,20 @@
-//! Where records and counters are kept: one trait with one write, and a store that dies with the process.
+//! Where records, actions and counters are kept: one trait with one write. The store that dies with the process is in
+//! `store/memory.rs`.
 //!
-//! The rules are in the session; a store compares, adds and appends. Other stores implement the trait in
-//! crates of their own.
+//! The rules are in the session and at the desk; a store compares, adds and appends. Other stores implement the trait
+//! in crates of their own.
 
+mod memory;
+
+pub use memory::MemoryStore;
+
+use crate::audit::AuditEntry;
+use crate::action::{ActionId, ActionRow, State};
 use crate::record::{CallRecord, RunRef};
 use futures::future::BoxFuture;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What is written together. If one of the guards does not hold, none of it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +25,18 @@ pub struct Change {
     pub calls: Vec<CallRecord>,
     /// Counters to raise.
     pub add: Vec<Add>,
+    /// Actions to insert, or to replace by id.
+    pub actions: Vec<ActionRow>,
+    /// Runs to wake.
+    pub wake: Vec<Wake>,
+    /// Wakes to remove, each only if it still is the same.
+    pub woken: Vec<Wake>,
+    /// Kill switches to put.
+    pub kill: Vec<Kill>,
+    /// Kill switches to take away, by scope.
+    pub unkill: Vec<String>,
+    /// Entries for the audit. The store seals each behind the last one of its tenant.
+    pub audit: Vec<Draft>,
 }
 
 /// A condition of a [`Change`].
@@ -36,9 +56,35 @@ pub enum Guard {
         /// The key.
         key: String,
     },
+    /// The action is there in this version.
+    At {
+        /// The action.
+        id: ActionId,
+        /// The version.
+        version: u64,
+    },
+    /// None of these kill switches is on.
+    Alive {
+        /// Their scopes.
+        scopes: Vec<String>,
+    },
+    /// With what this change adds, the counter is at most this.
+    Most {
+        /// Whose counter.
+        run: Arc<RunRef>,
+        /// The counter's name.
+        counter: String,
+        /// The most.
+        most: u64,
+    },
+    /// By the store's clock it is earlier than this, in milliseconds since the Unix epoch.
+    Before {
+        /// The moment.
+        at_ms: u64,
+    },
 }
 
-/// Raises a run's counter, which begins at 0.
+/// Raises a run's counter, which begins at 0. Counters that outlive runs belong to a run of their own name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Add {
     /// The run.
@@ -47,6 +93,72 @@ pub struct Add {
     pub counter: String,
     /// By how much.
     pub by: u64,
+}
+
+/// A run has something to do: about an action that was decided, or whose outcome can be looked up.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Wake {
+    /// The run.
+    pub run: Arc<RunRef>,
+    /// The key of the call that waits.
+    pub key: String,
+    /// The action.
+    pub action: ActionId,
+    /// The version of the action that it is about.
+    pub version: u64,
+    /// Not before this, in milliseconds since the Unix epoch.
+    pub due_ms: u64,
+}
+
+/// A kill switch that is on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kill {
+    /// What it stops: `global`, `writes`, `agent:NAME`, `tool:NAME` or `tenant:NAME`.
+    pub scope: String,
+    /// Who put it on.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+}
+
+/// An entry of the audit before it has its place in the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// Whose chain it belongs to.
+    pub tenant: String,
+    /// What happened, as canonical JSON on one line. Nothing personal is in it.
+    pub event: String,
+    /// What is personal about it, whose hash is in the event: it can be erased.
+    pub detail: Option<String>,
+}
+
+/// Which actions are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Find<'f> {
+    /// One.
+    Id(ActionId),
+    /// Those of a run.
+    Run(&'f RunRef),
+    /// Those of a thread that are about a subject, the oldest first.
+    Subject {
+        /// Whose.
+        tenant: &'f str,
+        /// The thread.
+        thread: &'f str,
+        /// The subject.
+        subject: &'f str,
+    },
+    /// All in these states, the oldest first.
+    States {
+        /// The states.
+        states: &'f [State],
+        /// Only those after this one.
+        after: Option<ActionId>,
+        /// At most so many.
+        limit: usize,
+    },
 }
 
 /// Why a store did not do what it was asked.
@@ -68,7 +180,7 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// A write is atomic, and a read sees every write that has returned.
 ///
 /// ```
-/// use paraph_gateway::{Change, CallRecord, MemoryStore, RunRef, Store, StoreFuture};
+/// use paraph_gateway::{ActionRow, AuditEntry, CallRecord, Change, Find, Kill, MemoryStore, RunRef, Store, StoreFuture, Wake};
 /// use std::{collections::BTreeMap, sync::{Arc, atomic::{AtomicU64, Ordering}}};
 ///
 /// /// Counts the writes of another store.
@@ -81,6 +193,14 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 ///     }
 ///     fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> { self.inner.calls(run) }
 ///     fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>> { self.inner.counters(run) }
+///     fn actions<'a>(&'a self, find: Find<'a>) -> StoreFuture<'a, Vec<ActionRow>> { self.inner.actions(find) }
+///     fn wakes(&self, limit: usize) -> StoreFuture<'_, Vec<Wake>> { self.inner.wakes(limit) }
+///     fn kills(&self) -> StoreFuture<'_, Vec<Kill>> { self.inner.kills() }
+///     fn audit<'a>(&'a self, tenant: &'a str, after: u64, limit: usize) -> StoreFuture<'a, Vec<AuditEntry>> {
+///         self.inner.audit(tenant, after, limit)
+///     }
+///     fn now_ms(&self) -> StoreFuture<'_, u64> { self.inner.now_ms() }
+///     fn is_lasting(&self) -> bool { self.inner.is_lasting() }
 /// }
 /// # let _ = Counted { inner: MemoryStore::shared(), writes: AtomicU64::new(0) };
 /// ```
@@ -93,82 +213,27 @@ pub trait Store: Send + Sync + 'static {
 
     /// The run's counters.
     fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>>;
-}
 
-#[derive(Debug, Default)]
-struct Run {
-    calls: HashMap<String, CallRecord>,
-    counters: BTreeMap<String, u64>,
-}
+    /// Actions.
+    fn actions<'a>(&'a self, find: Find<'a>) -> StoreFuture<'a, Vec<ActionRow>>;
 
-/// For tests, and for runs that need not outlive the process.
-#[derive(Debug, Default)]
-pub struct MemoryStore(Mutex<Runs>);
+    /// The runs that have something to do, those that are due first.
+    fn wakes(&self, limit: usize) -> StoreFuture<'_, Vec<Wake>>;
 
-type Runs = HashMap<Arc<RunRef>, Run>;
+    /// The kill switches that are on.
+    fn kills(&self) -> StoreFuture<'_, Vec<Kill>>;
 
-impl MemoryStore {
-    /// An empty one, as gateways take it.
-    pub fn shared() -> Arc<dyn Store> {
-        Arc::new(MemoryStore::default())
-    }
+    /// The entries of a tenant's audit behind one, in their order.
+    fn audit<'a>(
+        &'a self,
+        tenant: &'a str,
+        after: u64,
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<AuditEntry>>;
 
-    fn with<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Runs) -> Result<T, StoreError>,
-    ) -> StoreFuture<'static, T> {
-        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Box::pin(std::future::ready(work(&mut runs)))
-    }
-}
+    /// Now, by the clock that [`Guard::Before`] goes by: milliseconds since the Unix epoch.
+    fn now_ms(&self) -> StoreFuture<'_, u64>;
 
-impl Store for MemoryStore {
-    fn commit(&self, change: Change) -> StoreFuture<'_, ()> {
-        self.with(|runs| {
-            for guard in &change.guards {
-                let found = |run: &Arc<RunRef>, key: &str| {
-                    runs.get(run).and_then(|run: &Run| run.calls.get(key))
-                };
-                let holds = match guard {
-                    Guard::Fresh { run, key } => found(run, key).is_none(),
-                    Guard::Open { run, key } => {
-                        found(run, key).is_some_and(|record| record.outcome.is_none())
-                    }
-                };
-                if !holds {
-                    return Err(StoreError::Refused(Box::new(guard.clone())));
-                }
-            }
-            for record in change.calls {
-                let run = runs.entry(record.run.clone()).or_default();
-                run.calls.insert(record.key.clone(), record);
-            }
-            for add in change.add {
-                let run = runs.entry(add.run).or_default();
-                let counter = run.counters.entry(add.counter).or_default();
-                *counter = counter.saturating_add(add.by);
-            }
-            Ok(())
-        })
-    }
-
-    fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> {
-        self.with(|runs| {
-            let mut calls: Vec<_> = match runs.get(run) {
-                Some(run) => run.calls.values().cloned().collect(),
-                None => Vec::new(),
-            };
-            calls.sort_by_key(|record| record.seq);
-            Ok(calls)
-        })
-    }
-
-    fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>> {
-        self.with(|runs| {
-            Ok(runs
-                .get(run)
-                .map(|run| run.counters.clone())
-                .unwrap_or_default())
-        })
-    }
+    /// Whether what it keeps outlives the process.
+    fn is_lasting(&self) -> bool;
 }

@@ -16,6 +16,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+use crate::effect::Retry;
 use crate::json::Json;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -26,7 +27,7 @@ pub use context::{FromContext, Injections, Missing, ToolContext};
 pub use output::{IntoOutput, ToolCommand, ToolOutput};
 pub(crate) use progress::Queue;
 pub use progress::{Listener, Progress, ProgressReport};
-pub(crate) use registered::{Named, Registered, Tried};
+pub(crate) use registered::{Named, Registered, Tried, decode};
 
 /// How long a tool may run unless it says otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -55,6 +56,14 @@ impl Level {
     /// Whether it changes the world, so that an allowance is not enough to run it.
     pub fn is_effect(self) -> bool {
         self != Level::Read
+    }
+}
+
+impl Level {
+    /// The level of this name.
+    pub(crate) fn from_name(name: &str) -> Option<Level> {
+        let all = [Level::Read, Level::Write, Level::Execute, Level::Delete];
+        all.into_iter().find(|level| level.to_string() == name)
     }
 }
 
@@ -221,7 +230,7 @@ impl<E: std::error::Error> From<E> for ToolError {
     }
 }
 
-type DynRun = dyn for<'c> Fn(Json, &'c ToolContext<'c>) -> BoxFuture<'c, Result<ToolOutput, ToolError>>
+pub(crate) type DynRun = dyn for<'c> Fn(Json, &'c ToolContext<'c>) -> BoxFuture<'c, Result<ToolOutput, ToolError>>
     + Send
     + Sync;
 
@@ -251,6 +260,8 @@ pub struct DynTool {
     pub timeout: Duration,
     /// How many bytes of its output the model reads.
     pub output_cap: usize,
+    /// If it changes something: what may be done when nobody saw what came of a call.
+    pub retry: Retry,
     run: Box<DynRun>,
 }
 
@@ -305,6 +316,7 @@ impl DynTool {
             level: Level::Read,
             timeout: DEFAULT_TIMEOUT,
             output_cap: DEFAULT_OUTPUT_CAP,
+            retry: Retry::default(),
             run: Box::new(run),
         }
     }

@@ -9,13 +9,21 @@ use crate::call::ToolCall;
 use crate::dialect::Dialect;
 use crate::output;
 use crate::policy::Verdict;
-use crate::record::{Observation, Outcome, Reply};
+use crate::record::{Observation, Outcome, Reply, Waiting};
 use crate::stop::{Failure, Stop};
-use crate::store::{Change, Guard};
+use crate::store::{Change, Guard, StoreError};
 use crate::tool::{Injections, Registered, ToolError, ToolOutput, Tried};
 
+/// What came of a call for now.
+pub(super) enum After {
+    Ended(Outcome),
+    Waiting(Waiting),
+    /// The tool has not ended.
+    Open,
+}
+
 /// How a call ended, before it is recorded.
-struct Ending {
+pub(super) struct Ending {
     outcome: Outcome,
     full_output: Option<String>,
     ms: u64,
@@ -37,20 +45,23 @@ impl Session {
         admitted: Admitted<'_>,
         injections: &Injections<'_>,
     ) -> Result<Reply, Stop> {
-        let outcome = match admitted {
-            Admitted::Ended(outcome) => Some(outcome),
-            Admitted::Refused(ticket, outcome) => Some(self.record(ticket, outcome.into()).await?),
+        let after = match admitted {
+            Admitted::Ended(outcome) => After::Ended(outcome),
+            Admitted::Refused(mut ticket, outcome) => {
+                After::Ended(self.record(&mut ticket, outcome.into()).await?)
+            }
             Admitted::Go(ticket) => self.go(ticket, injections).await?,
         };
         // Here, and only here, the two dialects part.
-        match outcome {
-            None => Ok(Reply::Unfinished),
-            Some(Outcome::Stopped(stop)) => Err(stop),
-            Some(Outcome::Observed(Observation {
+        match after {
+            After::Open => Ok(Reply::Unfinished),
+            After::Waiting(waiting) => Ok(Reply::Waiting(waiting)),
+            After::Ended(Outcome::Stopped(stop)) => Err(stop),
+            After::Ended(Outcome::Observed(Observation {
                 failure: Some(failure),
                 ..
             })) if self.0.scope.dialect == Dialect::Strict => Err(Stop::Failed(failure)),
-            Some(Outcome::Observed(seen)) => Ok(Reply::Observed(seen)),
+            After::Ended(Outcome::Observed(seen)) => Ok(Reply::Observed(seen)),
         }
     }
 
@@ -59,7 +70,7 @@ impl Session {
         &self,
         mut ticket: Ticket<'_>,
         injections: &Injections<'_>,
-    ) -> Result<Option<Outcome>, Stop> {
+    ) -> Result<After, Stop> {
         let Some(tool) = self.0.parts.tool(ticket.call.name()) else {
             let name = ticket.call.name();
             return Err(Stop::Internal(format!(
@@ -68,7 +79,11 @@ impl Session {
         };
         if let Err(failure) = self.may_run(tool, ticket.call) {
             let outcome = failed(ticket.call, failure);
-            return self.record(ticket, outcome.into()).await.map(Some);
+            let outcome = self.record(&mut ticket, outcome.into()).await?;
+            return Ok(After::Ended(outcome));
+        }
+        if self.needs_signature(tool) {
+            return self.signed(ticket, tool, injections).await;
         }
         // Known before it runs: whoever opens the run after a crash must see that it was begun.
         if !ticket.place.stored {
@@ -78,7 +93,7 @@ impl Session {
         let tried = match tried {
             Ok(Tried::Open(None)) => {
                 self.leave_open(ticket, ms).await;
-                return Ok(None);
+                return Ok(After::Open);
             }
             Ok(Tried::Open(Some(misuse))) => {
                 self.leave_open(ticket, ms).await;
@@ -97,7 +112,8 @@ impl Session {
             }
         };
         let ending = self.ending(tool, ticket.call, tried, ms);
-        self.record(ticket, ending).await.map(Some)
+        let outcome = self.record(&mut ticket, ending).await?;
+        Ok(After::Ended(outcome))
     }
 
     /// Gives a key back without an outcome, and saves the time that was used.
@@ -111,23 +127,19 @@ impl Session {
 
     /// Whether a call that was admitted may run.
     fn may_run(&self, tool: &Registered, call: &ToolCall) -> Result<(), Failure> {
-        let name = || call.name().to_owned();
         let checked = match call.fault() {
             Some(fault) => Err(fault.to_string()),
             None => tool.check(call.args()),
         };
         checked.map_err(|detail| Failure::BadArgs {
-            tool: name(),
+            tool: call.name().to_owned(),
             detail: self.words(&detail),
-        })?;
-        let asks = matches!(self.0.parts.policy.verdict(call.name()), Verdict::Ask(_));
-        match asks || tool.spec.level.is_effect() {
-            true => Err(Failure::Denied {
-                tool: name(),
-                why: "a person has to approve it, and there is nobody to ask yet".to_owned(),
-            }),
-            false => Ok(()),
-        }
+        })
+    }
+
+    fn needs_signature(&self, tool: &Registered) -> bool {
+        let verdict = self.0.parts.policy.verdict(&tool.spec.name);
+        tool.spec.level.is_effect() || matches!(verdict, Verdict::Ask(_))
     }
 
     fn ending(
@@ -149,6 +161,7 @@ impl Session {
                         failure: None,
                         artifact: given.artifact,
                         command: given.command,
+                        action: None,
                     }),
                     full_output,
                     ms,
@@ -170,17 +183,21 @@ impl Session {
     }
 
     /// A failure's own words as the model may read them: without secrets, and bounded.
-    fn words(&self, text: &str) -> String {
+    pub(super) fn words(&self, text: &str) -> String {
         output::detail(self.0.parts.redactor.text(text))
     }
 
     /// Ends the call: in the store first, then in the book.
-    async fn record(&self, mut ticket: Ticket<'_>, ending: Ending) -> Result<Outcome, Stop> {
+    pub(super) async fn record(
+        &self,
+        ticket: &mut Ticket<'_>,
+        ending: Ending,
+    ) -> Result<Outcome, Stop> {
         let record = &mut ticket.place.record;
         record.outcome = Some(ending.outcome.clone());
         record.full_output = ending.full_output;
         record.ms = ending.ms;
-        self.write(&mut ticket).await?;
+        self.write(ticket).await?;
         let record = &ticket.place.record;
         tracing::debug!(
             tool = record.tool,
@@ -199,19 +216,25 @@ impl Session {
     /// Until the store has answered, the key is in doubt: if the answer never comes, because the caller
     /// was cut off or the store broke, the store is asked before the key is used again.
     async fn write(&self, ticket: &mut Ticket<'_>) -> Result<(), Stop> {
+        let written = self.write_with(ticket, Change::default()).await;
+        written.map_err(broken)
+    }
+
+    /// The same together with a change that belongs to it.
+    pub(super) async fn write_with(
+        &self,
+        ticket: &mut Ticket<'_>,
+        mut change: Change,
+    ) -> Result<(), StoreError> {
         let (run, key) = (self.0.run.clone(), ticket.place.record.key.clone());
         let guard = match ticket.place.stored {
             true => Guard::Open { run, key },
             false => Guard::Fresh { run, key },
         };
         ticket.place.in_doubt = true;
-        self.commit(Change {
-            guards: vec![guard],
-            calls: vec![ticket.place.record.clone()],
-            add: Vec::new(),
-        })
-        .await
-        .map_err(broken)?;
+        change.guards.insert(0, guard);
+        change.calls.push(ticket.place.record.clone());
+        self.commit(change).await?;
         ticket.place.in_doubt = false;
         ticket.place.stored = true;
         Ok(())

@@ -91,6 +91,14 @@ impl<'c> ToolContext<'c> {
         }
     }
 
+    /// The context of an effect: its action's id is its key, and nothing is injected.
+    pub(crate) fn of_effect(key: &'c str) -> ToolContext<'c> {
+        ToolContext {
+            key,
+            ..ToolContext::nowhere()
+        }
+    }
+
     /// The call's key: stays the same when the call runs again. For outside systems that recognise a
     /// repeated call.
     #[must_use]

@@ -4,12 +4,14 @@
 
 use super::schema::Schema;
 use super::{DynTool, IntoOutput, Open, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::effect::{self, Effect, Prepared};
 use crate::json::Json;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Results above this are not kept at all: the store would have to carry them.
@@ -20,6 +22,8 @@ pub(crate) struct Registered {
     pub(crate) spec: ToolSpec,
     pub(crate) timeout: Duration,
     pub(crate) output_cap: usize,
+    /// What does it, if it changes the world: then `run` is not asked.
+    pub(crate) effect: Option<Arc<dyn effect::Erased>>,
     schema: Schema,
     run: Box<dyn Erased>,
 }
@@ -29,6 +33,7 @@ pub(crate) struct Named {
     pub(crate) spec: ToolSpec,
     timeout: Duration,
     output_cap: usize,
+    effect: Option<Arc<dyn effect::Erased>>,
     run: Box<dyn Erased>,
 }
 
@@ -57,11 +62,35 @@ impl Named {
             },
             timeout: tool.timeout(),
             output_cap: tool.output_cap(),
+            effect: None,
             run: Box::new(Typed(tool)),
         }
     }
 
+    /// An effect.
+    pub(crate) fn effect<E: Effect>(effect: E) -> Named {
+        Named {
+            spec: ToolSpec {
+                name: E::NAME.to_owned(),
+                about: E::ABOUT.to_owned(),
+                schema: super::schema::of_type::<E::Args>(),
+                level: E::LEVEL,
+            },
+            timeout: effect.timeout(),
+            output_cap: super::DEFAULT_OUTPUT_CAP,
+            effect: Some(effect::typed(effect)),
+            run: Box::new(Nothing),
+        }
+    }
+
     pub(crate) fn dynamic(tool: DynTool) -> Named {
+        let (effect, run): (_, Box<dyn Erased>) = match tool.level.is_effect() {
+            true => {
+                let effect = effect::dynamic((tool.name.clone(), tool.run), tool.retry);
+                (Some(effect), Box::new(Nothing))
+            }
+            false => (None, Box::new(Dynamic(tool.run))),
+        };
         Named {
             spec: ToolSpec {
                 name: tool.name,
@@ -71,7 +100,8 @@ impl Named {
             },
             timeout: tool.timeout,
             output_cap: tool.output_cap,
-            run: Box::new(Dynamic(tool.run)),
+            effect,
+            run,
         }
     }
 
@@ -91,6 +121,7 @@ impl Named {
             },
             timeout: super::DEFAULT_TIMEOUT,
             output_cap: super::DEFAULT_OUTPUT_CAP,
+            effect: None,
             run: Box::new(Function(run, PhantomData)),
         }
     }
@@ -102,6 +133,7 @@ impl Named {
             spec: self.spec,
             timeout: self.timeout,
             output_cap: self.output_cap,
+            effect: self.effect,
             run: self.run,
         })
     }
@@ -111,6 +143,14 @@ impl Registered {
     /// Whether the schema accepts the arguments; the error says where it does not.
     pub(crate) fn check(&self, args: &Json) -> Result<(), String> {
         self.schema.check(args)
+    }
+
+    /// What would be signed of a call with these arguments.
+    pub(crate) fn prepare(&self, args: &Json) -> Result<Prepared, ToolError> {
+        match &self.effect {
+            Some(effect) => effect.prepare(args),
+            None => Ok(effect::as_it_is(&self.spec.name, args)),
+        }
     }
 
     /// Runs the tool. A panic is a failure like any other; its message stays out of the model's sight.
@@ -135,6 +175,16 @@ impl Registered {
                 Tried::Failed(ToolError::new("it broke off with an internal error"))
             }
         }
+    }
+}
+
+/// Stands where an effect is done by its warrant alone.
+struct Nothing;
+
+impl Erased for Nothing {
+    fn run<'a>(&'a self, _: &Json, _: &'a ToolContext<'_>) -> Running<'a> {
+        let refused = ToolError::new("an effect runs by its warrant alone");
+        Box::pin(std::future::ready(Err(refused)))
     }
 }
 
@@ -174,7 +224,7 @@ impl Erased for Dynamic {
 ///
 /// To JSON Schema `42.0` is an integer, to `serde` it is not. What the schema accepted is therefore
 /// tried once more with whole floats written as integers; a field that wants a float takes those too.
-fn decode<A: DeserializeOwned>(args: &Json) -> Result<A, ToolError> {
+pub(crate) fn decode<A: DeserializeOwned>(args: &Json) -> Result<A, ToolError> {
     let exact = match serde_json::from_str(&args.to_string()) {
         Ok(decoded) => return Ok(decoded),
         Err(error) => error,

@@ -1,0 +1,253 @@
+//! How an action goes on: pure edges from one row to the next, each with what has to be true of it.
+//!
+//! Whoever changes an action asks here for the next row, and then writes it on the condition that the store still has
+//! the row it was made from. Nothing here knows a clock or a store.
+
+use super::{Action, ActionId, ActionRow, Ended, Person, Sending, Signer, State, Vote};
+use std::sync::Arc;
+
+/// Why a row cannot go on like this.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It stands elsewhere by now.
+    State,
+    /// These are not the bytes that were looked at.
+    OtherDigest,
+    /// Who asked for it, or edited it, may not approve it.
+    OwnRequest,
+    /// Only people whose identity was verified may approve it.
+    Unverified,
+    /// It can no longer be started.
+    Late,
+}
+
+/// What is the matter after a vote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Voted {
+    /// This person had approved these bytes before: nothing changes.
+    Already,
+    /// The row with the vote.
+    Counted(Box<ActionRow>),
+}
+
+impl ActionRow {
+    /// A new action: signed already, if something signs for it.
+    pub(crate) fn proposed(action: Action, signed: Option<Vote>) -> ActionRow {
+        ActionRow {
+            digest: action.digest.clone(),
+            action: Arc::new(action),
+            state: match signed {
+                Some(_) => State::Approved,
+                None => State::Pending,
+            },
+            version: 1,
+            votes: signed.into_iter().collect(),
+            sending: Sending::default(),
+            receipt: None,
+            ended: None,
+            due_ms: None,
+            replaced_by: None,
+            closes: false,
+        }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> ActionId {
+        self.action.id
+    }
+
+    /// The same action somewhere else, if it can go there.
+    fn to(&self, state: State) -> Result<ActionRow, Refusal> {
+        if !self.state.next().contains(&state) {
+            return Err(Refusal::State);
+        }
+        Ok(ActionRow {
+            state,
+            version: self.version.saturating_add(1),
+            due_ms: None,
+            ..self.clone()
+        })
+    }
+
+    fn ended(&self, state: State, ended: Ended) -> Result<ActionRow, Refusal> {
+        let mut row = self.to(state)?;
+        row.ended = Some(ended);
+        Ok(row)
+    }
+
+    fn looked_at(&self, digest: &str) -> Result<(), Refusal> {
+        match self.digest == digest {
+            true => Ok(()),
+            false => Err(Refusal::OtherDigest),
+        }
+    }
+
+    /// A person approves these bytes.
+    pub(crate) fn approve(
+        &self,
+        person: &Person,
+        digest: &str,
+        now_ms: u64,
+    ) -> Result<Voted, Refusal> {
+        self.looked_at(digest)?;
+        let by = Signer::Person(person.clone());
+        if self.votes.iter().any(|vote| vote.by == by) {
+            // However far it has come meanwhile, the answer is the same.
+            return Ok(Voted::Already);
+        }
+        if !self.state.is_undecided() {
+            return Err(Refusal::State);
+        }
+        self.may_sign(person)?;
+        if now_ms >= self.action.said.expires_ms {
+            return Err(Refusal::Late);
+        }
+        let mut row = self.clone();
+        row.votes.push(Vote {
+            by,
+            digest: digest.to_owned(),
+            at_ms: now_ms,
+            seal: None,
+        });
+        let wanted = usize::try_from(self.action.said.quorum).unwrap_or(usize::MAX);
+        let row = match row.votes.len() >= wanted {
+            true => row.to(State::Approved)?,
+            false => ActionRow {
+                version: row.version.saturating_add(1),
+                ..row
+            },
+        };
+        Ok(Voted::Counted(Box::new(row)))
+    }
+
+    fn may_sign(&self, person: &Person) -> Result<(), Refusal> {
+        let said = &self.action.said;
+        if said.verified && !person.verified {
+            return Err(Refusal::Unverified);
+        }
+        // Where several have to look, whoever wrote the bytes is not one of them.
+        let four_eyes = said.not_by_requester || said.quorum > 1;
+        let wrote = said
+            .edited
+            .as_ref()
+            .is_some_and(|(_, editor)| *editor == person.id);
+        let own = said.not_by_requester && said.requester == person.id;
+        match own || (four_eyes && wrote) {
+            true => Err(Refusal::OwnRequest),
+            false => Ok(()),
+        }
+    }
+
+    /// A person says no.
+    pub(crate) fn reject(&self, digest: &str, ended: Ended) -> Result<Option<ActionRow>, Refusal> {
+        self.looked_at(digest)?;
+        if self.state == State::Rejected && self.ended.as_ref().map(|e| &e.by) == Some(&ended.by) {
+            return Ok(None);
+        }
+        let mut row = self.ended(State::Rejected, ended)?;
+        row.closes = true;
+        Ok(Some(row))
+    }
+
+    /// A person puts another action in its place.
+    pub(crate) fn edit(
+        &self,
+        digest: &str,
+        (by, new): (Ended, ActionId),
+    ) -> Result<ActionRow, Refusal> {
+        self.looked_at(digest)?;
+        let mut row = self.ended(State::Edited, by)?;
+        row.replaced_by = Some(new);
+        Ok(row)
+    }
+
+    /// Nobody decided, or nobody started it, in time.
+    pub(crate) fn expire(&self, now_ms: u64) -> Result<ActionRow, Refusal> {
+        if now_ms < self.action.said.expires_ms {
+            return Err(Refusal::State);
+        }
+        let mut row = self.ended(
+            State::Expired,
+            Ended {
+                by: Signer::Clock,
+                why: String::new(),
+                at_ms: now_ms,
+            },
+        )?;
+        row.closes = true;
+        Ok(row)
+    }
+
+    /// A kill switch came before it was started. Its votes are void.
+    pub(crate) fn hold(&self) -> Result<ActionRow, Refusal> {
+        let mut row = self.to(State::Held)?;
+        row.votes.clear();
+        Ok(row)
+    }
+
+    /// Its run was ended before it was started.
+    pub(crate) fn cancel(&self, ended: Ended) -> Result<ActionRow, Refusal> {
+        self.ended(State::Cancelled, ended)
+    }
+
+    /// What was signed is no longer what would happen.
+    pub(crate) fn drift(&self, ended: Ended) -> Result<ActionRow, Refusal> {
+        self.ended(State::Drifted, ended)
+    }
+
+    /// It is handed to its effect, for the first time or, when it is known that nothing happened, again.
+    pub(crate) fn send(&self, epoch: u64, now_ms: u64) -> Result<ActionRow, Refusal> {
+        if self.state == State::Approved && now_ms >= self.action.said.expires_ms {
+            return Err(Refusal::Late);
+        }
+        let mut row = self.to(State::Executing)?;
+        row.sending = Sending {
+            times: self.sending.times.saturating_add(1),
+            epoch,
+            at_ms: now_ms,
+        };
+        Ok(row)
+    }
+
+    /// It happened.
+    pub(crate) fn succeed(&self, receipt: String, ended: Ended) -> Result<ActionRow, Refusal> {
+        let mut row = self.ended(State::Succeeded, ended)?;
+        row.receipt = Some(receipt);
+        Ok(row)
+    }
+
+    /// It did not happen, and will not.
+    pub(crate) fn fail(&self, ended: Ended) -> Result<ActionRow, Refusal> {
+        self.ended(State::Failed, ended)
+    }
+
+    /// Nobody knows what came of it. It is looked at again when it is due, or by a person.
+    pub(crate) fn lose_sight(
+        &self,
+        why: Ended,
+        due_ms: Option<u64>,
+    ) -> Result<ActionRow, Refusal> {
+        let mut row = match self.state {
+            State::Unknown => ActionRow {
+                version: self.version.saturating_add(1),
+                ..self.clone()
+            },
+            _ => self.to(State::Unknown)?,
+        };
+        row.ended = Some(why);
+        row.due_ms = due_ms;
+        Ok(row)
+    }
+
+    /// A person lets its subject be asked for again.
+    pub(crate) fn reopen(&self) -> Result<ActionRow, Refusal> {
+        if !self.closes {
+            return Err(Refusal::State);
+        }
+        Ok(ActionRow {
+            version: self.version.saturating_add(1),
+            closes: false,
+            ..self.clone()
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! The one form in which a gateway holds every effect, typed or known only at run time.
+//!
+//! Called by the session, which has seen to it that the action was signed and may start. Only here are warrants made.
+
+use super::{Attempt, Effect, EffectError, Found, Retry, Warrant, described};
+use crate::action::Action;
+use crate::json::{Bounds, Json};
+use crate::tool::{ToolContext, ToolError};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is signed of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prepared {
+    /// The arguments with their defaults.
+    pub(crate) args: Json,
+    pub(crate) says: String,
+    pub(crate) subject: String,
+}
+
+/// What came of handing an action to its effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It happened; the receipt as JSON text.
+    Done(String),
+    /// It did not happen.
+    Nothing(String),
+    /// Nobody knows.
+    Unknown(String),
+}
+
+/// What was found out about an attempt whose end nobody saw.
+pub(crate) type Chance = Result<Found<String>, String>;
+
+/// An effect whose types are forgotten.
+pub(crate) trait Erased: Send + Sync {
+    /// What would be signed of a call with these arguments.
+    fn prepare(&self, args: &Json) -> Result<Prepared, ToolError>;
+
+    /// Does what was signed.
+    fn send(self: Arc<Self>, action: Arc<Action>) -> BoxFuture<'static, Sent>;
+
+    /// Looks what came of it.
+    fn look(self: Arc<Self>, action: Arc<Action>, times: u64, since: Duration) -> BoxFuture<'static, Chance>;
+}
+
+pub(crate) fn typed<E: Effect>(effect: E) -> Arc<dyn Erased> {
+    Arc::new(Typed(effect))
+}
+
+struct Typed<E>(E);
+
+impl<E: Effect> Erased for Typed<E> {
+    fn prepare(&self, args: &Json) -> Result<Prepared, ToolError> {
+        let decoded: E::Args = crate::tool::decode(args)?;
+        let says = guarded(|| self.0.describe(&decoded))?;
+        let subject = guarded(|| self.0.subject(&decoded))?;
+        Ok(Prepared {
+            args: encoded(&decoded)?,
+            says,
+            subject,
+        })
+    }
+
+    fn send(self: Arc<Self>, action: Arc<Action>) -> BoxFuture<'static, Sent> {
+        Box::pin(async move {
+            let args = match crate::tool::decode::<E::Args>(&action.said.args) {
+                Ok(args) => args,
+                Err(error) => return Sent::Nothing(error.text),
+            };
+            let run = async { self.0.run(Warrant::<E>::of(&action, args)).await };
+            match AssertUnwindSafe(run).catch_unwind().await {
+                Ok(Ok(receipt)) => match serde_json::to_string(&receipt) {
+                    Ok(receipt) => Sent::Done(receipt),
+                    Err(error) => Sent::Unknown(format!("its receipt is no JSON: {error}")),
+                },
+                Ok(Err(EffectError {
+                    text,
+                    nothing_happened: true,
+                })) => Sent::Nothing(text),
+                Ok(Err(error)) => Sent::Unknown(error.text),
+                Err(_) => Sent::Unknown(PANICKED.to_owned()),
+            }
+        })
+    }
+
+    fn look(
+        self: Arc<Self>,
+        action: Arc<Action>,
+        times: u64,
+        since: Duration,
+    ) -> BoxFuture<'static, Chance> {
+        Box::pin(async move {
+            let args = crate::tool::decode::<E::Args>(&action.said.args);
+            let args = args.map_err(|error| error.text)?;
+            let look = async { self.0.reconcile(Attempt::<E>::of(&action, args, (times, since))).await };
+            let found = AssertUnwindSafe(look).catch_unwind().await;
+            Ok(match found.map_err(|_| PANICKED)?.map_err(|e| e.text)? {
+                Found::Done(receipt) => {
+                    let receipt = serde_json::to_string(&receipt);
+                    Found::Done(receipt.map_err(|error| error.to_string())?)
+                }
+                Found::SendAgain => Found::SendAgain,
+                Found::NotYet(wait) => Found::NotYet(wait),
+                Found::CannotTell => Found::CannotTell,
+            })
+        })
+    }
+}
+
+const PANICKED: &str = "it broke off with an internal error";
+
+/// What an effect says of its arguments; a panic is a mistake in them.
+fn guarded(say: impl FnOnce() -> String) -> Result<String, ToolError> {
+    let said = std::panic::catch_unwind(AssertUnwindSafe(say));
+    said.map_err(|_| ToolError::new(PANICKED))
+}
+
+fn encoded<A: serde::Serialize>(args: &A) -> Result<Json, ToolError> {
+    let text = serde_json::to_string(args)?;
+    Json::read(&text, Bounds::default()).map_err(|error| ToolError::new(error.to_string()))
+}
+
+/// What is signed of a call whose tool says nothing of itself.
+pub(crate) fn as_it_is(name: &str, args: &Json) -> Prepared {
+    Prepared {
+        args: args.clone(),
+        says: described(name, args),
+        subject: format!("{name} {args}"),
+    }
+}
+
+/// A tool that is known only at run time, as an effect.
+pub(crate) fn dynamic(
+    (name, run): (String, Box<crate::tool::DynRun>),
+    retry: Retry,
+) -> Arc<dyn Erased> {
+    Arc::new(Dynamic { name, run, retry })
+}
+
+struct Dynamic {
+    name: String,
+    run: Box<crate::tool::DynRun>,
+    retry: Retry,
+}
+
+impl Erased for Dynamic {
+    fn prepare(&self, args: &Json) -> Result<Prepared, ToolError> {
+        Ok(as_it_is(&self.name, args))
+    }
+
+    fn send(self: Arc<Self>, action: Arc<Action>) -> BoxFuture<'static, Sent> {
+        Box::pin(async move {
+            let key = action.id.to_string();
+            let context = ToolContext::of_effect(&key);
+            let run = async { (self.run)(action.said.args.clone(), &context).await };
+            match AssertUnwindSafe(run).catch_unwind().await {
+                Ok(Ok(output)) => Sent::Done(output.content),
+                Ok(Err(error)) if error.bad_args => Sent::Nothing(error.text),
+                Ok(Err(error)) => Sent::Unknown(error.text),
+                Err(_) => Sent::Unknown(PANICKED.to_owned()),
+            }
+        })
+    }
+
+    fn look(self: Arc<Self>, _: Arc<Action>, _: u64, _: Duration) -> BoxFuture<'static, Chance> {
+        let found = match self.retry {
+            Retry::CannotTell => Found::CannotTell,
+            Retry::SameKey => Found::SendAgain,
+        };
+        Box::pin(std::future::ready(Ok(found)))
+    }
+}
+
+/// How long until what came of an attempt is looked up again, after so many attempts.
+pub(crate) fn patience(times: u64) -> Duration {
+    const FIRST: Duration = Duration::from_secs(1);
+    const MOST: Duration = Duration::from_secs(600);
+    let doubled = u32::try_from(times.min(16)).unwrap_or(16);
+    FIRST.saturating_mul(1 << doubled).min(MOST)
+}

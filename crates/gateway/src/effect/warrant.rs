@@ -1,0 +1,154 @@
+//! The proof that an effect may happen now, and what is left of it when its end was not seen.
+//!
+//! Both are made in `erased.rs` alone, from stored bytes, and die there.
+
+use super::Effect;
+use crate::action::{Action, ActionId};
+use crate::call::sha256;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::time::Duration;
+
+/// The proof that this effect may happen now, once, with these arguments.
+///
+/// It cannot be made outside of the gateway, nor copied, kept, changed, read from anywhere, or used for another effect:
+///
+/// ```compile_fail,E0451
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// fn forge() -> Warrant<'static, Pay> { Warrant { signed: todo!(), effect: std::marker::PhantomData } }
+/// ```
+/// ```compile_fail,E0599
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// fn copy(warrant: &Warrant<'_, Pay>) -> u32 { let twice = warrant.clone(); twice.args.cents }
+/// ```
+/// ```compile_fail,E0594
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// fn change(mut warrant: Warrant<'_, Pay>) { warrant.args.cents = 1_000_000; }
+/// ```
+/// ```compile_fail
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// struct Keep(Option<Warrant<'static, Pay>>);
+/// fn keep(shelf: &mut Keep, warrant: Warrant<'_, Pay>) { shelf.0 = Some(warrant); }
+/// ```
+/// ```compile_fail,E0382
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// fn once(warrant: Warrant<'_, Pay>) {}
+/// fn reuse(warrant: Warrant<'_, Pay>) { once(warrant); once(warrant); }
+/// ```
+/// ```compile_fail,E0277
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// fn read() -> Warrant<'static, Pay> { serde_json::from_str("{}").unwrap() }
+/// ```
+/// ```compile_fail,E0308
+/// use paraph_gateway::{Warrant, examples::{Comment, Pay}};
+/// fn other(warrant: Warrant<'_, Pay>) -> Warrant<'_, Comment> { warrant }
+/// ```
+///
+/// What one may do with it compiles:
+///
+/// ```
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// fn look(warrant: &Warrant<'_, Pay>) -> u32 { warrant.args.cents }
+/// fn once(warrant: Warrant<'_, Pay>) -> String { format!("{} {}", warrant.key(), warrant.action()) }
+/// fn both(warrant: Warrant<'_, Pay>) -> String { look(&warrant); once(warrant) }
+/// ```
+pub struct Warrant<'w, E: Effect + ?Sized> {
+    signed: Signed<'w, E::Args>,
+    effect: PhantomData<fn(&'w E)>,
+}
+
+/// What was signed, as effects see it: `warrant.args`.
+pub struct Signed<'w, A> {
+    /// The arguments, decoded from the signed bytes.
+    pub args: A,
+    action: &'w Action,
+}
+
+impl<'w, E: Effect + ?Sized> Warrant<'w, E> {
+    pub(super) fn of(action: &'w Action, args: E::Args) -> Warrant<'w, E> {
+        Warrant {
+            signed: Signed { args, action },
+            effect: PhantomData,
+        }
+    }
+}
+
+/// To be looked at: nothing in it can be replaced.
+impl<'w, E: Effect + ?Sized> Deref for Warrant<'w, E> {
+    type Target = Signed<'w, E::Args>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.signed
+    }
+}
+
+/// An attempt whose end nobody saw.
+pub struct Attempt<'w, E: Effect + ?Sized> {
+    signed: Signed<'w, E::Args>,
+    times: u64,
+    since: Duration,
+    effect: PhantomData<fn(&'w E)>,
+}
+
+impl<'w, E: Effect + ?Sized> Attempt<'w, E> {
+    pub(super) fn of(
+        action: &'w Action,
+        args: E::Args,
+        (times, since): (u64, Duration),
+    ) -> Attempt<'w, E> {
+        Attempt {
+            signed: Signed { args, action },
+            times,
+            since,
+            effect: PhantomData,
+        }
+    }
+}
+
+impl<E: Effect + ?Sized> Attempt<'_, E> {
+    /// How often it was sent.
+    pub fn times(&self) -> u64 {
+        self.times
+    }
+
+    /// How long ago it was sent last. Within its own timeout and a while after, what was not found may still arrive:
+    /// answer [`Found::NotYet`](super::Found::NotYet).
+    pub fn since(&self) -> Duration {
+        self.since
+    }
+}
+
+impl<'w, E: Effect + ?Sized> Deref for Attempt<'w, E> {
+    type Target = Signed<'w, E::Args>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.signed
+    }
+}
+
+impl<A> Signed<'_, A> {
+    /// The idempotency key for the other side: 64 hexadecimal digits, the same on every attempt of this action, and
+    /// of no other action of any tenant.
+    pub fn key(&self) -> String {
+        let tenant = &self.action.said.run.tenant;
+        let length = tenant.len();
+        sha256(&format!("paraph/key/v1 {length} {tenant} {}", self.action.id))
+    }
+
+    /// A text to leave on the other side where it has no keys, so that it can be found again.
+    pub fn marker(&self) -> String {
+        let proof = sha256(&format!("paraph/marker/v1 {} {}", self.action.id, self.action.digest));
+        let proof = proof.get(..16).unwrap_or(&proof);
+        format!("paraph:act={};k={proof}", self.action.id)
+    }
+
+    /// The action.
+    pub fn action(&self) -> ActionId {
+        self.action.id
+    }
+
+    /// The digest that was signed.
+    pub fn digest(&self) -> &str {
+        &self.action.digest
+    }
+}

@@ -1,0 +1,324 @@
+//! A signed action on its way: looked at once more, started in one transaction, run, and its end written in another.
+//!
+//! Called by `signing.rs`. An action is handed to its effect at most once for each call of the gateway, in a task of
+//! its own: whoever is cut off while it runs leaves it running, and its end is written all the same.
+
+use super::finish::After;
+use super::signing::{Look, at, impossible, outcome, shared, waiting};
+use super::{Session, Ticket, broken};
+use crate::action::{ActionRow, Ended, Signer, State};
+use crate::canonical::{Numbers, canonical};
+use crate::effect::{Chance, Erased, Found, Sent, patience};
+use crate::kill;
+use crate::policy::Verdict;
+use crate::record::{CallRecord, Outcome, Why};
+use crate::stop::Stop;
+use crate::store::{Change, Guard, StoreError, Wake};
+use crate::tool::{Injections, Registered, Tried};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Session {
+    /// Starts what was signed, if it still is what would happen.
+    pub(super) async fn start(
+        &self,
+        ticket: &mut Ticket<'_>,
+        tool: &Registered,
+        row: ActionRow,
+        injections: &Injections<'_>,
+    ) -> Result<Look, Stop> {
+        let now_ms = self.now().await?;
+        if let Some(why) = self.drifted(tool, &row) {
+            let ended = Ended {
+                by: Signer::Gateway,
+                why,
+                at_ms: now_ms,
+            };
+            let drifted = row.drift(ended).map_err(|_| impossible(&row))?;
+            return self.step(&row, drifted, "drifted", Vec::new()).await;
+        }
+        if let Ok(expired) = row.expire(now_ms) {
+            return self.step(&row, expired, "expired", Vec::new()).await;
+        }
+        self.send(ticket, tool, (row, now_ms), injections).await
+    }
+
+    /// Why what was signed is not what would happen now.
+    fn drifted(&self, tool: &Registered, row: &ActionRow) -> Option<String> {
+        let action = &row.action;
+        let signed = row.votes.iter().all(|vote| vote.digest == row.digest);
+        if !action.is_intact(&row.digest) || !signed {
+            return Some("the stored bytes are not those that were signed".to_owned());
+        }
+        if matches!(self.0.parts.policy.verdict(&action.said.tool), Verdict::Denied { .. }) {
+            return Some("a rule denies it by now".to_owned());
+        }
+        let args = &action.said.args;
+        if let Err(why) = tool.check(args) {
+            return Some(format!("its arguments do not fit the tool any more: {why}"));
+        }
+        let now = match tool.prepare(args) {
+            Ok(prepared) => canonical(&prepared.args, Numbers::Any),
+            Err(error) => return Some(format!("its arguments cannot be read any more: {}", error.text)),
+        };
+        match now == canonical(args, Numbers::Any) {
+            true => None,
+            false => Some("the tool would read its arguments in another way".to_owned()),
+        }
+    }
+
+    /// Claims the action and hands it over.
+    async fn send(
+        &self,
+        ticket: &mut Ticket<'_>,
+        tool: &Registered,
+        (row, now_ms): (ActionRow, u64),
+        injections: &Injections<'_>,
+    ) -> Result<Look, Stop> {
+        let epoch = self.0.scope.epoch;
+        let sent = row.send(epoch, now_ms).map_err(|_| impossible(&row))?;
+        let said = &row.action.said;
+        let scopes = kill::scopes(&self.0.scope, &said.tool, said.level.is_effect());
+        let mut guards = vec![at(&row), Guard::Alive { scopes }];
+        if row.state == State::Approved {
+            guards.push(Guard::Before {
+                at_ms: said.expires_ms,
+            });
+        }
+        let claim = Change {
+            guards,
+            audit: vec![sent.told("attempt_started", now_ms)],
+            actions: vec![sent.clone()],
+            ..Change::default()
+        };
+        match self.commit(claim).await {
+            Ok(()) => {}
+            Err(StoreError::Refused(guard)) => return self.not_started(&row, *guard).await,
+            Err(error) => return Err(broken(error)),
+        }
+        let settled = match &tool.effect {
+            Some(effect) => {
+                self.do_it(ticket, tool, effect.clone(), sent).await?
+            }
+            None => self.read_it(ticket, tool, sent, injections).await?,
+        };
+        Ok(Look::Over(settled))
+    }
+
+    /// Why an action was not started, and what becomes of it.
+    async fn not_started(&self, row: &ActionRow, guard: Guard) -> Result<Look, Stop> {
+        let Guard::Alive { scopes } = guard else {
+            // Somebody was quicker, or the time is over: the next look shows it.
+            return Ok(Look::Again);
+        };
+        let stop = self.killed_by(&scopes).await?;
+        if let Ok(held) = row.hold() {
+            self.step(row, held, "held", Vec::new()).await?;
+        }
+        Err(stop)
+    }
+
+    /// Hands an action to its effect, in a task that goes on if this one is cut off.
+    async fn do_it(
+        &self,
+        ticket: &mut Ticket<'_>,
+        tool: &Registered,
+        effect: Arc<dyn Erased>,
+        row: ActionRow,
+    ) -> Result<After, Stop> {
+        // Whoever looks at the key meanwhile has to ask the store.
+        ticket.place.in_doubt = true;
+        let limit = tool.timeout;
+        let (session, record) = (self.clone(), ticket.place.record.clone());
+        let of_call = outcome_of(ticket, tool);
+        let work = async move {
+            let sending = tokio::time::timeout(limit, effect.send(shared(&row))).await;
+            let sent = sending.unwrap_or_else(|_| {
+                Sent::Unknown(format!("it took longer than {} seconds", limit.as_secs_f32()))
+            });
+            session.settle(row, sent, record, of_call).await
+        };
+        let settled = tokio::spawn(work).await;
+        let settled = settled.map_err(|error| Stop::Internal(error.to_string()))?;
+        self.take(ticket, settled?)
+    }
+
+    /// Runs a tool that reads, now that somebody has approved it.
+    async fn read_it(
+        &self,
+        ticket: &mut Ticket<'_>,
+        tool: &Registered,
+        row: ActionRow,
+        injections: &Injections<'_>,
+    ) -> Result<After, Stop> {
+        let (tried, _) = super::running::run(self, tool, ticket, injections).await;
+        let sent = match tried {
+            Ok(Tried::Output(output)) => Sent::Done(output.content),
+            Ok(Tried::Failed(error)) => Sent::Nothing(self.words(&error.text)),
+            Ok(Tried::Open(why)) => Sent::Unknown(why.unwrap_or_default()),
+            Err(_) => Sent::Nothing("it did not finish in time".to_owned()),
+        };
+        ticket.place.in_doubt = true;
+        let (record, of_call) = (ticket.place.record.clone(), outcome_of(ticket, tool));
+        let settled = self.settle(row, sent, record, of_call).await?;
+        self.take(ticket, settled)
+    }
+
+    /// Writes how an attempt ended: the action, its call and the audit in one commit.
+    async fn settle(
+        &self,
+        row: ActionRow,
+        sent: Sent,
+        record: CallRecord,
+        of_call: impl Fn(&ActionRow) -> Outcome,
+    ) -> Result<Settled, Stop> {
+        let now_ms = self.now().await?;
+        let ended = |why: &str| Ended {
+            by: Signer::Gateway,
+            why: self.words(why),
+            at_ms: now_ms,
+        };
+        let next = match sent {
+            Sent::Done(receipt) => row.succeed(receipt, ended("")),
+            Sent::Nothing(why) => row.fail(ended(&why)),
+            Sent::Unknown(why) => {
+                let due_ms = later(now_ms, patience(row.sending.times));
+                row.lose_sight(ended(&why), Some(due_ms))
+            }
+        };
+        let next = next.map_err(|_| impossible(&row))?;
+        self.write_down(&row, next, record, of_call).await
+    }
+
+    /// Writes the next row of an action that was handed over, with the end of its call if it has one.
+    async fn write_down(
+        &self,
+        from: &ActionRow,
+        to: ActionRow,
+        mut record: CallRecord,
+        of_call: impl Fn(&ActionRow) -> Outcome,
+    ) -> Result<Settled, Stop> {
+        let at_ms = to.ended.as_ref().map_or(0, |ended| ended.at_ms);
+        let kind = match to.state {
+            State::Unknown => "unknown",
+            _ => "provider_replied",
+        };
+        let mut change = Change {
+            guards: vec![at(from)],
+            audit: vec![to.told(kind, at_ms)],
+            actions: vec![to.clone()],
+            ..Change::default()
+        };
+        if to.state.is_final() {
+            record.outcome = Some(of_call(&to));
+            record.ms = at_ms.saturating_sub(to.sending.at_ms);
+            change.guards.push(Guard::Open {
+                run: record.run.clone(),
+                key: record.key.clone(),
+            });
+            change.calls.push(record.clone());
+        } else if let Some(due_ms) = to.due_ms {
+            change.wake.push(wake(&to, due_ms));
+        }
+        self.commit(change).await.map_err(broken)?;
+        Ok(Settled { row: to, record })
+    }
+
+    /// What was written becomes what this call knows.
+    fn take(&self, ticket: &mut Ticket<'_>, settled: Settled) -> Result<After, Stop> {
+        ticket.place.in_doubt = false;
+        ticket.place.record = settled.record;
+        Ok(match &ticket.place.record.outcome {
+            Some(outcome) => After::Ended(outcome.clone()),
+            None => After::Waiting(waiting(&settled.row, Why::Unknown)),
+        })
+    }
+
+    /// An attempt whose end nobody saw: finds out what came of it, once it is due.
+    pub(super) async fn find_out(
+        &self,
+        ticket: &mut Ticket<'_>,
+        tool: &Registered,
+        row: ActionRow,
+        injections: &Injections<'_>,
+    ) -> Result<Look, Stop> {
+        let now_ms = self.now().await?;
+        if row.due_ms.is_none_or(|due| due > now_ms) {
+            return Ok(Look::Over(After::Waiting(waiting(&row, Why::Unknown))));
+        }
+        let found = match &tool.effect {
+            // What only reads can be done again.
+            None => Ok(Found::SendAgain),
+            Some(effect) => {
+                let since = Duration::from_millis(now_ms.saturating_sub(row.sending.at_ms));
+                looked_up(tool.timeout, effect.clone(), (&row, since)).await
+            }
+        };
+        let ended = |why: &str| Ended {
+            by: Signer::Gateway,
+            why: self.words(why),
+            at_ms: now_ms,
+        };
+        let next = match found {
+            Ok(Found::SendAgain) => {
+                return self.send(ticket, tool, (row, now_ms), injections).await;
+            }
+            Ok(Found::Done(receipt)) => row.succeed(receipt, ended("")),
+            Ok(Found::NotYet(wait)) => {
+                row.lose_sight(ended("it may still arrive"), Some(later(now_ms, wait)))
+            }
+            Ok(Found::CannotTell) => {
+                row.lose_sight(ended("nobody but a person can find out what came of it"), None)
+            }
+            Err(why) => {
+                let due_ms = later(now_ms, patience(row.version));
+                row.lose_sight(ended(&why), Some(due_ms))
+            }
+        };
+        let next = next.map_err(|_| impossible(&row))?;
+        let (record, of_call) = (ticket.place.record.clone(), outcome_of(ticket, tool));
+        ticket.place.in_doubt = true;
+        let settled = self.write_down(&row, next, record, of_call).await?;
+        self.take(ticket, settled).map(Look::Over)
+    }
+}
+
+/// What was written about an attempt.
+struct Settled {
+    row: ActionRow,
+    record: CallRecord,
+}
+
+/// What the call gets once its action is over; on its own, so that a task can have it.
+fn outcome_of(ticket: &Ticket<'_>, tool: &Registered) -> impl Fn(&ActionRow) -> Outcome + Send + use<> {
+    let (call, cap) = (ticket.call.clone(), tool.output_cap);
+    move |row| outcome(&call, cap, row)
+}
+
+async fn looked_up(
+    limit: Duration,
+    effect: Arc<dyn Erased>,
+    (row, since): (&ActionRow, Duration),
+) -> Chance {
+    let looking = tokio::spawn(tokio::time::timeout(limit, effect.look(shared(row), row.sending.times, since)));
+    match looking.await {
+        Ok(Ok(found)) => found,
+        Ok(Err(_)) => Err("looking it up took too long".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+pub(super) fn wake(row: &ActionRow, due_ms: u64) -> Wake {
+    let said = &row.action.said;
+    Wake {
+        run: said.run.clone(),
+        key: said.key.clone(),
+        action: row.id(),
+        version: row.version,
+        due_ms,
+    }
+}
+
+fn later(now_ms: u64, wait: Duration) -> u64 {
+    now_ms.saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,310 @@
+//! A call that needs a signature: the action that is made of it, and the way from one of its states to the next.
+//!
+//! Called by `finish` for a call that was counted and has its key to itself. Everything that is written here is one
+//! commit on the condition that nobody else was quicker; whoever was too late looks again. What hands an action to its
+//! effect is in `sending.rs`.
+
+use super::finish::After;
+use super::{Session, Ticket, broken, failed};
+use crate::action::{Action, ActionId, ActionRow, Ended, Proposal, Signer, State};
+use crate::call::ToolCall;
+use crate::kill;
+use crate::output;
+use crate::policy::{Ask, Verdict};
+use crate::record::{Observation, Outcome, Waiting, Why};
+use crate::stop::{Failure, Stop};
+use crate::store::{Change, Find, Guard, StoreError};
+use crate::tool::{Injections, Registered};
+use std::sync::Arc;
+
+/// How often a call looks again when somebody else was quicker. More is no race any more.
+const MAX_LOOKS: usize = 32;
+
+/// How one look at an action ended.
+pub(super) enum Look {
+    /// The call is over, or waits.
+    Over(After),
+    /// Something has changed: look again.
+    Again,
+}
+
+impl Session {
+    /// The checks 8 and 9 for a call that needs a signature.
+    pub(super) async fn signed(
+        &self,
+        mut ticket: Ticket<'_>,
+        tool: &Registered,
+        injections: &Injections<'_>,
+    ) -> Result<After, Stop> {
+        for _ in 0..MAX_LOOKS {
+            let Some(id) = ticket.place.record.action else {
+                if let Some(refused) = self.propose(&mut ticket, tool).await? {
+                    let outcome = self.record(&mut ticket, refused.into()).await?;
+                    return Ok(After::Ended(outcome));
+                }
+                continue;
+            };
+            let row = self.standing(id).await?;
+            match self.look(&mut ticket, tool, row, injections).await? {
+                Look::Over(after) => return Ok(after),
+                Look::Again => {}
+            }
+        }
+        let key = &ticket.place.record.key;
+        Err(Stop::Conflict(format!("the action of the call `{key}` does not come to rest")))
+    }
+
+    async fn look(
+        &self,
+        ticket: &mut Ticket<'_>,
+        tool: &Registered,
+        row: ActionRow,
+        injections: &Injections<'_>,
+    ) -> Result<Look, Stop> {
+        match row.state {
+            State::Pending | State::Held => self.wait(row).await,
+            State::Approved => self.start(ticket, tool, row, injections).await,
+            State::Executing => self.overtake(row).await,
+            State::Unknown => self.find_out(ticket, tool, row, injections).await,
+            // `standing` has followed those.
+            State::Edited => Err(Stop::Internal("an edited action has no successor".to_owned())),
+            State::Drifted => Err(Stop::Drifted),
+            State::Succeeded | State::Failed | State::Rejected | State::Expired | State::Cancelled => {
+                let outcome = outcome(ticket.call, tool.output_cap, &row);
+                self.record(ticket, outcome.clone().into()).await?;
+                Ok(Look::Over(After::Ended(outcome)))
+            }
+        }
+    }
+
+    /// An action as it stands, or what stands in its place.
+    async fn standing(&self, id: ActionId) -> Result<ActionRow, Stop> {
+        let mut id = id;
+        loop {
+            let found = self.0.parts.store.actions(Find::Id(id)).await.map_err(broken)?;
+            let Some(row) = found.into_iter().next() else {
+                return Err(Stop::StoreError(format!("the action {id} is gone")));
+            };
+            match row.replaced_by {
+                // Later ones are greater, so this ends.
+                Some(next) if row.state == State::Edited && next > id => id = next,
+                _ => return Ok(row),
+            }
+        }
+    }
+
+    /// Makes an action of a call, or says why that is refused.
+    async fn propose(
+        &self,
+        ticket: &mut Ticket<'_>,
+        tool: &Registered,
+    ) -> Result<Option<Outcome>, Stop> {
+        let name = tool.spec.name.clone();
+        let prepared = match tool.prepare(ticket.call.args()) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let detail = self.words(&error.text);
+                let failure = Failure::BadArgs { tool: name, detail };
+                return Ok(Some(failed(ticket.call, failure)));
+            }
+        };
+        let scope = &self.0.scope;
+        let find = Find::Subject {
+            tenant: &scope.tenant,
+            thread: &scope.thread,
+            subject: &prepared.subject,
+        };
+        let earlier = self.0.parts.store.actions(find).await.map_err(broken)?;
+        if let Some(closed) = earlier.iter().rev().find(|row| row.closes) {
+            return Ok(Some(failed(ticket.call, ending_failure(closed))));
+        }
+        let again = earlier.iter().rev().find(|row| was_signed(row));
+        let ask = match self.0.parts.policy.verdict(&name) {
+            Verdict::Ask(ask) => ask.clone(),
+            _ => Ask::default(),
+        };
+        let now_ms = self.now().await?;
+        let action = Action::of(Proposal {
+            run: self.0.run.clone(),
+            key: ticket.place.record.key.clone(),
+            requester: scope.user.clone(),
+            tool: name,
+            level: tool.spec.level,
+            args: prepared.args,
+            says: prepared.says,
+            subject: prepared.subject,
+            quorum: 1,
+            not_by_requester: ask.not_by_requester,
+            verified: false,
+            policy: String::new(),
+            again: again.map(ActionRow::id),
+            edited: None,
+            created_ms: now_ms,
+            expires_ms: now_ms.saturating_add(millis(ask.expires)),
+        });
+        let action = action.map_err(|error| Stop::Internal(error.to_string()))?;
+        self.put(ticket, ActionRow::proposed(action, None)).await?;
+        Ok(None)
+    }
+
+    /// Writes a new action together with the record that it belongs to.
+    async fn put(&self, ticket: &mut Ticket<'_>, row: ActionRow) -> Result<(), Stop> {
+        let record = &mut ticket.place.record;
+        record.action = Some(row.id());
+        let said = &row.action.said;
+        let scopes = kill::scopes(&self.0.scope, &said.tool, said.level.is_effect());
+        let change = Change {
+            guards: vec![Guard::Alive { scopes }],
+            audit: vec![row.told("proposed", said.created_ms)],
+            actions: vec![row],
+            ..Change::default()
+        };
+        match self.write_with(ticket, change).await {
+            Err(StoreError::Refused(guard)) => match *guard {
+                Guard::Alive { scopes } => Err(self.killed_by(&scopes).await?),
+                other => Err(broken(StoreError::Refused(Box::new(other)))),
+            },
+            done => done.map_err(broken),
+        }
+    }
+
+    /// An action that people have to decide about: the run waits, unless the time is over.
+    async fn wait(&self, row: ActionRow) -> Result<Look, Stop> {
+        let now_ms = self.now().await?;
+        if let Ok(expired) = row.expire(now_ms) {
+            return self.step(&row, expired, "expired", Vec::new()).await;
+        }
+        let why = match row.state {
+            State::Held => Why::Held,
+            _ => Why::Approval,
+        };
+        Ok(Look::Over(After::Waiting(waiting(&row, why))))
+    }
+
+    /// An action that somebody handed to its effect: somebody who is gone, if that was under an older lease.
+    async fn overtake(&self, row: ActionRow) -> Result<Look, Stop> {
+        if row.sending.epoch >= self.0.scope.epoch {
+            let id = row.id();
+            return Err(Stop::Conflict(format!("the action {id} is under way")));
+        }
+        let now_ms = self.now().await?;
+        let why = Ended {
+            by: Signer::Gateway,
+            why: "whoever started it is gone".to_owned(),
+            at_ms: now_ms,
+        };
+        let lost = row.lose_sight(why, Some(now_ms)).map_err(|_| impossible(&row))?;
+        self.step(&row, lost, "unknown", Vec::new()).await
+    }
+
+    /// Writes the next row of an action, if it still stands where it was seen.
+    pub(super) async fn step(
+        &self,
+        from: &ActionRow,
+        to: ActionRow,
+        kind: &str,
+        guards: Vec<Guard>,
+    ) -> Result<Look, Stop> {
+        let now_ms = to.ended.as_ref().map_or(to.sending.at_ms, |ended| ended.at_ms);
+        let mut change = Change {
+            guards: vec![at(from)],
+            audit: vec![to.told(kind, now_ms)],
+            actions: vec![to],
+            ..Change::default()
+        };
+        change.guards.extend(guards);
+        match self.commit(change).await {
+            Ok(()) | Err(StoreError::Refused(_)) => Ok(Look::Again),
+            Err(error) => Err(broken(error)),
+        }
+    }
+
+    pub(super) async fn now(&self) -> Result<u64, Stop> {
+        self.0.parts.store.now_ms().await.map_err(broken)
+    }
+
+    /// The end of a run that met one of these switches.
+    pub(super) async fn killed_by(&self, scopes: &[String]) -> Result<Stop, Stop> {
+        let parts = &self.0.parts;
+        let on = parts.kills.on(&*parts.store, scopes, true).await.map_err(broken)?;
+        Ok(kill::stop(on.as_deref().unwrap_or(kill::GLOBAL)))
+    }
+}
+
+pub(super) fn at(row: &ActionRow) -> Guard {
+    Guard::At {
+        id: row.id(),
+        version: row.version,
+    }
+}
+
+pub(super) fn impossible(row: &ActionRow) -> Stop {
+    Stop::Internal(format!("the action {} cannot go on from {}", row.id(), row.state))
+}
+
+pub(super) fn waiting(row: &ActionRow, why: Why) -> Waiting {
+    let said = &row.action.said;
+    Waiting {
+        why,
+        action: row.id(),
+        digest: row.digest.clone(),
+        key: said.key.clone(),
+        tool: said.tool.clone(),
+        says: said.says.clone(),
+        expires_ms: said.expires_ms,
+        due_ms: row.due_ms,
+    }
+}
+
+/// Whether somebody signed for it.
+fn was_signed(row: &ActionRow) -> bool {
+    matches!(
+        row.state,
+        State::Approved | State::Executing | State::Unknown | State::Succeeded
+    )
+}
+
+/// What a call ends with whose action is over.
+pub(super) fn outcome(call: &ToolCall, output_cap: usize, row: &ActionRow) -> Outcome {
+    match (&row.state, &row.receipt) {
+        (State::Succeeded, Some(receipt)) => {
+            let (content, _) = output::shown(receipt.clone(), output_cap);
+            Outcome::Observed(Observation {
+                tool: call.name().to_owned(),
+                args_hash: call.args_hash().to_owned(),
+                content,
+                failure: None,
+                artifact: None,
+                command: None,
+                action: Some(row.id()),
+            })
+        }
+        _ => match failed(call, ending_failure(row)) {
+            Outcome::Observed(seen) => Outcome::Observed(Observation {
+                action: Some(row.id()),
+                ..seen
+            }),
+            stopped => stopped,
+        },
+    }
+}
+
+/// What the model reads of an action that did not happen.
+fn ending_failure(row: &ActionRow) -> Failure {
+    let tool = row.action.said.tool.clone();
+    let why = row.ended.as_ref().map(|ended| ended.why.clone()).unwrap_or_default();
+    match row.state {
+        State::Expired => Failure::Expired { tool },
+        State::Failed => Failure::Error { tool, detail: why },
+        _ => Failure::Rejected { tool, why },
+    }
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The action as whoever runs it shares it.
+pub(super) fn shared(row: &ActionRow) -> Arc<Action> {
+    row.action.clone()
+}
