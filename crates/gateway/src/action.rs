@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use uuid::Uuid;
 
-pub(crate) use machine::Refusal;
+pub(crate) use machine::{Refusal, Voted};
 pub use row::{ActionRow, Ended, Person, Sending, Signer, State, Vote};
 
 /// What stands before the bytes when they are hashed, so that no other text has the same digest.

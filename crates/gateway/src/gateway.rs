@@ -7,6 +7,8 @@ use crate::effect::Effect;
 use crate::error::{Error, Fault};
 use crate::kill::Kills;
 use crate::policy::{Policy, Verdict, closest, fits};
+use crate::approvals::Approvals;
+use crate::seal::Seal;
 use crate::redact::{Redaction, Redactor};
 use crate::session::{Scope, Session};
 use crate::stop::Stop;
@@ -43,6 +45,7 @@ pub(crate) struct Parts {
     pub(crate) policy: Policy,
     pub(crate) redactor: Redactor,
     pub(crate) kills: Kills,
+    pub(crate) seal: Seal,
     /// What every tool may have injected.
     pub(crate) provided: Vec<Arc<dyn Any + Send + Sync>>,
     tools: HashMap<String, Registered>,
@@ -57,6 +60,7 @@ impl Gateway {
             store,
             policy: Policy::new(),
             redaction: Redaction::default(),
+            seal: Seal::default(),
             provided: Vec::new(),
             tools: Vec::new(),
         }
@@ -71,6 +75,11 @@ impl Gateway {
     /// Remarks on the policy that are no mistakes, for whoever starts the program.
     pub fn warnings(&self) -> &[String] {
         &self.0.warnings
+    }
+
+    /// The desk at the gateway's store.
+    pub fn approvals(&self) -> Approvals {
+        Approvals::with(self.0.store.clone(), self.0.seal.clone())
     }
 
     /// What takes secrets out of whatever is logged or shown.
@@ -142,6 +151,7 @@ pub struct Builder {
     store: Arc<dyn Store>,
     policy: Policy,
     redaction: Redaction,
+    seal: Seal,
     provided: Vec<Arc<dyn Any + Send + Sync>>,
     tools: Vec<Named>,
 }
@@ -195,6 +205,12 @@ impl Builder {
         self
     }
 
+    /// Asks for a proof on every approval that it was given by a desk with this key, which is not in the store.
+    pub fn seal(mut self, key: [u8; 32]) -> Builder {
+        self.seal = Seal::by(key);
+        self
+    }
+
     /// Says what else is secret.
     pub fn redaction(mut self, redaction: Redaction) -> Builder {
         self.redaction = redaction;
@@ -237,6 +253,7 @@ impl Builder {
             policy: self.policy,
             redactor: Redactor::new(&self.redaction),
             kills: Kills::default(),
+            seal: self.seal,
             provided: self.provided,
             tools,
             catalogue,

@@ -59,10 +59,13 @@ mod policy;
 mod tool;
 
 mod book;
+mod approvals;
 mod gateway;
+mod seal;
 mod session;
 
-mod audit;
+pub mod examples;
+
 mod record;
 mod store;
 
@@ -87,6 +90,7 @@ pub use audit::{
     Anchor, AuditEntry, BadAnchor, BadLine, Broken, BrokenLink, Draft, Event, EventKind, Field,
     Head, Salt, Verified, Verifier,
 };
+pub use approvals::{ApprovalError, Approvals, Finding};
 pub use budget::{
     BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
 };
@@ -107,7 +111,7 @@ pub use redact::{Redaction, Redactor};
 pub use session::{Scope, Session};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};
 pub use store::{
-    Add, Change, Draft, Find, Guard, Kill, MemoryStore, Store, StoreError, StoreFuture, Wake,
+    Add, Change, Find, Guard, Kill, MemoryStore, Store, StoreError, StoreFuture, Wake,
 };
 pub use tool::{
     DEFAULT_OUTPUT_CAP, DEFAULT_TIMEOUT, DynTool, FromContext, Injections, IntoOutput, Level,

@@ -8,7 +8,7 @@ mod memory;
 
 pub use memory::MemoryStore;
 
-use crate::audit::AuditEntry;
+use crate::audit::{AuditEntry, Draft};
 use crate::action::{ActionId, ActionRow, State};
 use crate::record::{CallRecord, RunRef};
 use futures::future::BoxFuture;
@@ -121,17 +121,6 @@ pub struct Kill {
     pub reason: String,
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-}
-
-/// An entry of the audit before it has its place in the chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Draft {
-    /// Whose chain it belongs to.
-    pub tenant: String,
-    /// What happened, as canonical JSON on one line. Nothing personal is in it.
-    pub event: String,
-    /// What is personal about it, whose hash is in the event: it can be erased.
-    pub detail: Option<String>,
 }
 
 /// Which actions are looked for.

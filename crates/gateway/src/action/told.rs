@@ -1,13 +1,74 @@
-//! What the audit is told of an action.
+//! What the audit is told of an action: ids, digests and states in the chain, people and their reasons beside it.
 
-use super::ActionRow;
-use crate::store::Draft;
+use super::{ActionRow, Signer};
+use crate::audit::{Draft, Event, EventKind, Field};
+use std::collections::BTreeMap;
 
 impl ActionRow {
-    /// An entry about this action as it is now.
-    pub(crate) fn told(&self, kind: &str, at_ms: u64) -> Draft {
+    /// That this action has come to where it stands now.
+    pub(crate) fn told(&self, kind: EventKind, at_ms: u64) -> Draft {
         let said = &self.action.said;
-        let event = serde_json::json!({"kind": kind, "at_ms": at_ms, "action": self.id(), "digest": self.digest, "state": self.state, "version": self.version});
-        Draft { tenant: said.run.tenant.clone(), event: event.to_string(), detail: None }
+        let event = Event {
+            action: Some(self.id().to_string()),
+            digest: Some(self.digest.clone()),
+            state: Some(self.state.name().to_owned()),
+            tool: Some(said.tool.clone()),
+            level: Some(said.level.to_string()),
+            expires_ms: Some(said.expires_ms),
+            ..Event::of_run(kind, &said.run, at_ms)
+        };
+        let mut event = event
+            .with("version", self.version)
+            .with("votes", self.votes.len() as u64);
+        if self.sending.times > 0 {
+            event = event.with("sent", self.sending.times);
+        }
+        if !said.policy.is_empty() {
+            event = event.with("policy", said.policy.as_str());
+        }
+        if let Some(new) = self.replaced_by {
+            event = event.with("replaced_by", new.to_string());
+        }
+        let detail = self.personal(kind);
+        match detail.is_empty() {
+            true => event.draft(),
+            false => event.draft_with(detail),
+        }
+    }
+
+    /// Who did it, and in what words.
+    fn personal(&self, kind: EventKind) -> BTreeMap<String, Field> {
+        let said = &self.action.said;
+        let mut detail = BTreeMap::new();
+        let mut put = |name: &str, text: &str| {
+            if !text.is_empty() {
+                detail.insert(name.to_owned(), Field::from(text));
+            }
+        };
+        if kind == EventKind::Proposed {
+            put("requester", &said.requester);
+            put("says", &said.says);
+            put("subject", &said.subject);
+        }
+        match (&self.ended, self.votes.last()) {
+            (Some(ended), _) => {
+                put("by", &named(&ended.by));
+                put("why", &ended.why);
+            }
+            (None, Some(vote)) => put("by", &named(&vote.by)),
+            (None, None) => {}
+        }
+        detail
+    }
+}
+
+fn named(signer: &Signer) -> String {
+    match signer {
+        Signer::Person(person) if person.verified => format!("person:{}", person.id),
+        Signer::Person(person) => format!("person:{} (unverified)", person.id),
+        Signer::Rule(name) => format!("rule:{name}"),
+        Signer::Clock => "clock".to_owned(),
+        Signer::Kill(scope) => format!("kill:{scope}"),
+        Signer::Gateway => "gateway".to_owned(),
     }
 }

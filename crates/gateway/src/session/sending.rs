@@ -7,6 +7,7 @@ use super::finish::After;
 use super::signing::{Look, at, impossible, outcome, shared, waiting};
 use super::{Session, Ticket, broken};
 use crate::action::{ActionRow, Ended, Signer, State};
+use crate::audit::EventKind;
 use crate::canonical::{Numbers, canonical};
 use crate::effect::{Chance, Erased, Found, Sent, patience};
 use crate::kill;
@@ -35,10 +36,10 @@ impl Session {
                 at_ms: now_ms,
             };
             let drifted = row.drift(ended).map_err(|_| impossible(&row))?;
-            return self.step(&row, drifted, "drifted", Vec::new()).await;
+            return self.step(&row, drifted, EventKind::Drifted, Vec::new()).await;
         }
         if let Ok(expired) = row.expire(now_ms) {
-            return self.step(&row, expired, "expired", Vec::new()).await;
+            return self.step(&row, expired, EventKind::Expired, Vec::new()).await;
         }
         self.send(ticket, tool, (row, now_ms), injections).await
     }
@@ -47,7 +48,7 @@ impl Session {
     fn drifted(&self, tool: &Registered, row: &ActionRow) -> Option<String> {
         let action = &row.action;
         let signed = row.votes.iter().all(|vote| vote.digest == row.digest);
-        if !action.is_intact(&row.digest) || !signed {
+        if !action.is_intact(&row.digest) || !signed || !self.0.parts.seal.holds(row) {
             return Some("the stored bytes are not those that were signed".to_owned());
         }
         if matches!(self.0.parts.policy.verdict(&action.said.tool), Verdict::Denied { .. }) {
@@ -87,7 +88,7 @@ impl Session {
         }
         let claim = Change {
             guards,
-            audit: vec![sent.told("attempt_started", now_ms)],
+            audit: vec![sent.told(EventKind::AttemptStarted, now_ms)],
             actions: vec![sent.clone()],
             ..Change::default()
         };
@@ -113,7 +114,7 @@ impl Session {
         };
         let stop = self.killed_by(&scopes).await?;
         if let Ok(held) = row.hold() {
-            self.step(row, held, "held", Vec::new()).await?;
+            self.step(row, held, EventKind::Held, Vec::new()).await?;
         }
         Err(stop)
     }
@@ -200,8 +201,8 @@ impl Session {
     ) -> Result<Settled, Stop> {
         let at_ms = to.ended.as_ref().map_or(0, |ended| ended.at_ms);
         let kind = match to.state {
-            State::Unknown => "unknown",
-            _ => "provider_replied",
+            State::Unknown => EventKind::Unknown,
+            _ => EventKind::ProviderReplied,
         };
         let mut change = Change {
             guards: vec![at(from)],

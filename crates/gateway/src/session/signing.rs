@@ -7,6 +7,7 @@
 use super::finish::After;
 use super::{Session, Ticket, broken, failed};
 use crate::action::{Action, ActionId, ActionRow, Ended, Proposal, Signer, State};
+use crate::audit::EventKind;
 use crate::call::ToolCall;
 use crate::kill;
 use crate::output;
@@ -155,7 +156,7 @@ impl Session {
         let scopes = kill::scopes(&self.0.scope, &said.tool, said.level.is_effect());
         let change = Change {
             guards: vec![Guard::Alive { scopes }],
-            audit: vec![row.told("proposed", said.created_ms)],
+            audit: vec![row.told(EventKind::Proposed, said.created_ms)],
             actions: vec![row],
             ..Change::default()
         };
@@ -172,7 +173,7 @@ impl Session {
     async fn wait(&self, row: ActionRow) -> Result<Look, Stop> {
         let now_ms = self.now().await?;
         if let Ok(expired) = row.expire(now_ms) {
-            return self.step(&row, expired, "expired", Vec::new()).await;
+            return self.step(&row, expired, EventKind::Expired, Vec::new()).await;
         }
         let why = match row.state {
             State::Held => Why::Held,
@@ -194,7 +195,7 @@ impl Session {
             at_ms: now_ms,
         };
         let lost = row.lose_sight(why, Some(now_ms)).map_err(|_| impossible(&row))?;
-        self.step(&row, lost, "unknown", Vec::new()).await
+        self.step(&row, lost, EventKind::Unknown, Vec::new()).await
     }
 
     /// Writes the next row of an action, if it still stands where it was seen.
@@ -202,7 +203,7 @@ impl Session {
         &self,
         from: &ActionRow,
         to: ActionRow,
-        kind: &str,
+        kind: EventKind,
         guards: Vec<Guard>,
     ) -> Result<Look, Stop> {
         let now_ms = to.ended.as_ref().map_or(to.sending.at_ms, |ended| ended.at_ms);

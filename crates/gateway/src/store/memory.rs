@@ -1,8 +1,8 @@
 //! The store that dies with the process: for tests, and for runs that need not outlive it.
 
-use super::{Change, Draft, Find, Guard, Kill, Store, StoreError, StoreFuture, Wake};
+use super::{Change, Find, Guard, Kill, Store, StoreError, StoreFuture, Wake};
 use crate::action::{ActionId, ActionRow};
-use crate::audit::{AuditEntry, Head, link};
+use crate::audit::{AuditEntry, Draft};
 use crate::record::{CallRecord, RunRef};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,9 +130,9 @@ impl Kept {
     }
 
     fn seal(&mut self, draft: Draft) {
-        let chain = self.audit.entry(draft.tenant.clone()).or_default();
-        let head = chain.last().map(Head::of);
-        chain.push(link(head.as_ref(), draft));
+        let chain = self.audit.entry(draft.tenant().to_owned()).or_default();
+        let head = chain.last().map(AuditEntry::head);
+        chain.push(AuditEntry::link(head.as_ref(), draft));
     }
 
     fn find(&self, find: &Find<'_>) -> Vec<ActionRow> {

@@ -1,0 +1,205 @@
+//! The desk: where people see what waits for them, decide, and stop everything.
+//!
+//! It needs the store and nothing else: no tool, no model, no run. A decision is one commit: the action's next row,
+//! the audit entry, and a wake for the run, which goes on by that row and by nothing else. Programs that show actions
+//! to people call it; the session never does.
+
+mod deciding;
+mod killing;
+
+pub use deciding::Finding;
+
+use crate::action::{ActionId, ActionRow, State};
+use crate::audit::AuditEntry;
+use crate::seal::Seal;
+use crate::store::{Change, Find, Kill, Store, StoreError, Wake};
+use std::sync::Arc;
+
+/// How many actions are read at a time.
+const PAGE: usize = 200;
+
+/// How often a decision looks again when somebody else was quicker.
+const MAX_LOOKS: usize = 32;
+
+/// Where people decide. A cheap handle.
+///
+/// ```
+/// use paraph_gateway::{*, examples::Pay};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::shared();
+/// let gateway = Gateway::builder(store.clone())
+///     .effect(Pay::default())
+///     .policy(Policy::new().ask("pay", Ask::default()))
+///     .build()?;
+/// let session = gateway.session(Scope::new("clerk", "case-7"), Limits::default()).await?;
+/// let call = ToolCall::new("pay", r#"{"cents":100}"#)?;
+/// let Reply::Waiting(question) = session.call("step-1", &call).await? else { panic!() };
+///
+/// // Elsewhere: a person.
+/// let desk = Approvals::new(store);
+/// let row = desk.show(question.action).await?;
+/// assert_eq!(row.action.said.says, "Pay 100 cents");
+/// desk.approve(row.id(), &row.digest, "ann").await?;             // the digest that was on the screen
+///
+/// let Reply::Observed(done) = session.call("step-1", &call).await? else { panic!() };
+/// assert!(done.ok());
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Approvals {
+    store: Arc<dyn Store>,
+    seal: Seal,
+}
+
+/// Why a decision was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApprovalError {
+    /// There is no such action.
+    #[error("there is no action {0}")]
+    NoAction(ActionId),
+    /// The bytes that were looked at are not those of the action.
+    #[error("the digest is not that of the action: what was shown is not what would run; look at it again")]
+    OtherDigest,
+    /// Somebody or something else was first.
+    #[error("it is {} already", .0.state)]
+    Conflict(Box<ActionRow>),
+    /// Who asked for it, or edited it, may not approve it.
+    #[error("who asked for an action, or edited it, may not approve it")]
+    OwnRequest,
+    /// Only people whose identity was verified may approve it.
+    #[error("only people whose identity was verified may approve this")]
+    Unverified,
+    /// A decision that needs a reason has none.
+    #[error("say why: the reason is what the model reads")]
+    NoReason,
+    /// The changed arguments are no arguments of the tool.
+    #[error("the changed arguments do not fit: {0}")]
+    BadArgs(String),
+    /// What the action is of is not there to look at the changed arguments.
+    #[error("`{0}` is not registered here")]
+    NoTool(String),
+    /// A text is no scope of a kill switch.
+    #[error("`{scope}` is no scope: {there_are}")]
+    BadScope {
+        /// The text.
+        scope: String,
+        /// What there is.
+        there_are: String,
+    },
+    /// The store could not be read or written.
+    #[error("the store failed: {0}")]
+    Store(#[from] StoreError),
+}
+
+impl Approvals {
+    /// A desk at this store.
+    pub fn new(store: Arc<dyn Store>) -> Approvals {
+        Approvals {
+            store,
+            seal: Seal::default(),
+        }
+    }
+
+    pub(crate) fn with(store: Arc<dyn Store>, seal: Seal) -> Approvals {
+        Approvals { store, seal }
+    }
+
+    /// A desk whose approvals carry a proof that a gateway with the same key asks for.
+    #[must_use]
+    pub fn sealed(self, key: [u8; 32]) -> Approvals {
+        Approvals {
+            seal: Seal::by(key),
+            ..self
+        }
+    }
+
+    /// An action as it stands.
+    ///
+    /// # Errors
+    /// [`ApprovalError::NoAction`], [`ApprovalError::Store`].
+    pub async fn show(&self, id: ActionId) -> Result<ActionRow, ApprovalError> {
+        let found = self.store.actions(Find::Id(id)).await?;
+        found.into_iter().next().ok_or(ApprovalError::NoAction(id))
+    }
+
+    /// What waits for people, the oldest first: to be decided, or to be looked up because nobody saw what came of it.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn waiting(&self) -> Result<Vec<ActionRow>, ApprovalError> {
+        self.list(&[State::Pending, State::Held, State::Unknown]).await
+    }
+
+    /// All actions in these states, the oldest first.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn list(&self, states: &[State]) -> Result<Vec<ActionRow>, ApprovalError> {
+        let mut all: Vec<ActionRow> = Vec::new();
+        loop {
+            let find = Find::States {
+                states,
+                after: all.last().map(ActionRow::id),
+                limit: PAGE,
+            };
+            let page = self.store.actions(find).await?;
+            let whole = page.len() < PAGE;
+            all.extend(page);
+            if whole {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// The runs that have something to do by now, those that are due first.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn wakes(&self) -> Result<Vec<Wake>, ApprovalError> {
+        Ok(self.store.wakes(PAGE).await?)
+    }
+
+    /// A run was driven on because of a wake. If there is a newer one meanwhile, that one stays.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn woken(&self, wake: &Wake) -> Result<(), ApprovalError> {
+        let change = Change {
+            woken: vec![wake.clone()],
+            ..Change::default()
+        };
+        Ok(self.store.commit(change).await?)
+    }
+
+    /// The kill switches that are on.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn kills(&self) -> Result<Vec<Kill>, ApprovalError> {
+        Ok(self.store.kills().await?)
+    }
+
+    /// The entries of a tenant's audit behind one (0 for the first), in their order; at most so many.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn audit(
+        &self,
+        tenant: &str,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<AuditEntry>, ApprovalError> {
+        Ok(self.store.audit(tenant, after, limit).await?)
+    }
+
+    async fn now(&self) -> Result<u64, ApprovalError> {
+        Ok(self.store.now_ms().await?)
+    }
+}
+
+impl std::fmt::Debug for Approvals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Approvals").finish_non_exhaustive()
+    }
+}

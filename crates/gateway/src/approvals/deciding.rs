@@ -1,0 +1,211 @@
+//! Decisions of people about one action: each a look, the next row by the rules of `action/machine.rs`, and one commit.
+
+use super::{ApprovalError, Approvals, MAX_LOOKS};
+use crate::action::{ActionId, ActionRow, Ended, Person, Refusal, Signer, State, Voted};
+use crate::audit::EventKind;
+use crate::store::{Change, Guard, StoreError, Wake};
+
+/// What a person found out about an action of which nobody saw what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// It happened; the receipt as JSON text, for the model.
+    Happened(String),
+    /// It did not happen.
+    DidNotHappen,
+}
+
+impl Approvals {
+    /// Approves the bytes of this digest. When enough people have, the action is signed and its run is woken. The same
+    /// person approving the same again changes nothing.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Conflict`] names what it is by now; [`ApprovalError::OtherDigest`] tells of a stale screen.
+    pub async fn approve(
+        &self,
+        id: ActionId,
+        digest: &str,
+        by: impl Into<Person>,
+    ) -> Result<ActionRow, ApprovalError> {
+        let person = by.into();
+        self.decide(id, |row, now_ms| {
+            Ok(match row.approve(&person, digest, now_ms)? {
+                Voted::Already => None,
+                Voted::Counted(mut next) => {
+                    self.seal.votes(&mut next);
+                    Some(*next)
+                }
+            })
+        })
+        .await
+    }
+
+    /// Refuses the bytes of this digest. The model reads the reason, and what the action is about is closed for the
+    /// thread until somebody [reopens](Approvals::reopen) it.
+    ///
+    /// # Errors
+    /// As [`Approvals::approve`]; [`ApprovalError::NoReason`].
+    pub async fn reject(
+        &self,
+        id: ActionId,
+        digest: &str,
+        by: impl Into<Person>,
+        why: &str,
+    ) -> Result<ActionRow, ApprovalError> {
+        let (person, why) = (by.into(), reason(why)?);
+        self.decide(id, |row, at_ms| {
+            let ended = Ended {
+                by: Signer::Person(person.clone()),
+                why: why.clone(),
+                at_ms,
+            };
+            row.reject(digest, ended)
+        })
+        .await
+    }
+
+    /// Lets what was refused, or what nobody decided about, be asked for again on its thread.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Conflict`] if it closes nothing.
+    pub async fn reopen(
+        &self,
+        id: ActionId,
+        by: impl Into<Person>,
+    ) -> Result<ActionRow, ApprovalError> {
+        let _person = by.into();
+        self.decide(id, |row, _| row.reopen().map(Some)).await
+    }
+
+    /// Says what came of an action of which nobody saw what came of it. Its run is woken.
+    ///
+    /// # Errors
+    /// As [`Approvals::reject`].
+    pub async fn settle(
+        &self,
+        id: ActionId,
+        digest: &str,
+        by: impl Into<Person>,
+        (finding, why): (Finding, &str),
+    ) -> Result<ActionRow, ApprovalError> {
+        let (person, why) = (by.into(), reason(why)?);
+        self.decide(id, |row, at_ms| {
+            if row.digest != digest {
+                return Err(Refusal::OtherDigest);
+            }
+            if row.state != State::Unknown {
+                return Err(Refusal::State);
+            }
+            let ended = Ended {
+                by: Signer::Person(person.clone()),
+                why: why.clone(),
+                at_ms,
+            };
+            let next = match &finding {
+                Finding::Happened(receipt) => row.succeed(receipt.clone(), ended),
+                Finding::DidNotHappen => row.fail(ended),
+            };
+            next.map(Some)
+        })
+        .await
+    }
+
+    /// Ends what nobody decided about, or nobody started, in time. Says how many there were.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn expire(&self) -> Result<usize, ApprovalError> {
+        let now_ms = self.now().await?;
+        let open = self
+            .list(&[State::Pending, State::Held, State::Approved])
+            .await?;
+        let mut count = 0;
+        for row in open.iter().filter(|row| row.expire(now_ms).is_ok()) {
+            let ended = self.decide(row.id(), |row, at_ms| row.expire(at_ms).map(Some));
+            match ended.await {
+                Ok(_) => count += 1,
+                // Somebody was quicker.
+                Err(ApprovalError::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Takes a decision, again and again while others are quicker.
+    pub(super) async fn decide(
+        &self,
+        id: ActionId,
+        next: impl Fn(&ActionRow, u64) -> Result<Option<ActionRow>, Refusal>,
+    ) -> Result<ActionRow, ApprovalError> {
+        for _ in 0..MAX_LOOKS {
+            let row = self.show(id).await?;
+            let now_ms = self.now().await?;
+            let to = match next(&row, now_ms) {
+                Ok(Some(to)) => to,
+                Ok(None) => return Ok(row),
+                Err(Refusal::Late) => match row.expire(now_ms) {
+                    Ok(expired) => expired,
+                    Err(_) => return Err(ApprovalError::Conflict(Box::new(row))),
+                },
+                Err(refusal) => return Err(refused(refusal, row)),
+            };
+            let late = to.state == State::Expired;
+            match self.store.commit(decided(&row, &to, now_ms)).await {
+                Ok(()) if late && row.state != State::Expired => {
+                    let swept = next(&row, now_ms).is_ok();
+                    return match swept {
+                        true => Ok(to),
+                        false => Err(ApprovalError::Conflict(Box::new(to))),
+                    };
+                }
+                Ok(()) => return Ok(to),
+                Err(StoreError::Refused(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(ApprovalError::Conflict(Box::new(self.show(id).await?)))
+    }
+}
+
+/// One commit: the next row, the audit, and a wake for the run if it can go on.
+fn decided(from: &ActionRow, to: &ActionRow, now_ms: u64) -> Change {
+    let said = &to.action.said;
+    let goes_on = to.state != from.state && !to.state.is_undecided();
+    let wake = Wake {
+        run: said.run.clone(),
+        key: said.key.clone(),
+        action: to.id(),
+        version: to.version,
+        due_ms: now_ms,
+    };
+    Change {
+        guards: vec![Guard::At {
+            id: from.id(),
+            version: from.version,
+        }],
+        audit: vec![to.told(EventKind::Decided, now_ms)],
+        actions: vec![to.clone()],
+        wake: goes_on.then_some(wake).into_iter().collect(),
+        ..Change::default()
+    }
+}
+
+fn refused(refusal: Refusal, row: ActionRow) -> ApprovalError {
+    match refusal {
+        Refusal::State | Refusal::Late => ApprovalError::Conflict(Box::new(row)),
+        Refusal::OtherDigest => ApprovalError::OtherDigest,
+        Refusal::OwnRequest => ApprovalError::OwnRequest,
+        Refusal::Unverified => ApprovalError::Unverified,
+    }
+}
+
+/// The longest reason that is kept, in characters.
+const MAX_REASON: usize = 2_000;
+
+fn reason(why: &str) -> Result<String, ApprovalError> {
+    let why = why.trim();
+    match why.is_empty() {
+        true => Err(ApprovalError::NoReason),
+        false => Ok(why.chars().take(MAX_REASON).collect()),
+    }
+}

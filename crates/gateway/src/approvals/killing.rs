@@ -1,0 +1,93 @@
+//! The kill switch: put first, on no condition; what was signed and not started is held after that.
+
+use super::{ApprovalError, Approvals};
+use crate::action::State;
+use crate::kill::{check, concerns};
+use crate::store::{Change, Draft, Kill};
+
+/// The chain in which switches are told that concern more than one tenant.
+const EVERYBODY: &str = "*";
+
+impl Approvals {
+    /// Stops everything within a scope: `global`, `writes`, `agent:NAME`, `tool:NAME` or `tenant:NAME`. When this has
+    /// returned, no effect within it starts any more, in whatever process. What was signed and not started is held, to
+    /// be decided anew; says how many actions that were.
+    ///
+    /// # Errors
+    /// [`ApprovalError::BadScope`], [`ApprovalError::NoReason`], [`ApprovalError::Store`].
+    pub async fn kill(
+        &self,
+        scope: &str,
+        by: &str,
+        reason: &str,
+    ) -> Result<usize, ApprovalError> {
+        known(scope)?;
+        if reason.trim().is_empty() {
+            return Err(ApprovalError::NoReason);
+        }
+        let at_ms = self.now().await?;
+        let change = Change {
+            kill: vec![Kill {
+                scope: scope.to_owned(),
+                by: by.to_owned(),
+                reason: reason.to_owned(),
+                at_ms,
+            }],
+            audit: vec![told("killed", scope, (by, reason), at_ms)],
+            ..Change::default()
+        };
+        self.store.commit(change).await?;
+        self.hold(scope).await
+    }
+
+    /// Lets a scope go on. What was signed before is not started: it is held first.
+    ///
+    /// # Errors
+    /// [`ApprovalError::BadScope`], [`ApprovalError::Store`].
+    pub async fn unkill(&self, scope: &str, by: &str) -> Result<usize, ApprovalError> {
+        known(scope)?;
+        let held = self.hold(scope).await?;
+        let at_ms = self.now().await?;
+        let change = Change {
+            unkill: vec![scope.to_owned()],
+            audit: vec![told("unkilled", scope, (by, ""), at_ms)],
+            ..Change::default()
+        };
+        self.store.commit(change).await?;
+        Ok(held)
+    }
+
+    async fn hold(&self, scope: &str) -> Result<usize, ApprovalError> {
+        let mut count = 0;
+        for row in self.list(&[State::Approved]).await? {
+            if !concerns(scope, &row.action.said) {
+                continue;
+            }
+            match self.decide(row.id(), |row, _| row.hold().map(Some)).await {
+                Ok(_) => count += 1,
+                // It is somewhere else by now.
+                Err(ApprovalError::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(count)
+    }
+}
+
+fn known(scope: &str) -> Result<(), ApprovalError> {
+    check(scope).map_err(|there_are| ApprovalError::BadScope {
+        scope: scope.chars().take(100).collect(),
+        there_are,
+    })
+}
+
+fn told(kind: &str, scope: &str, (by, reason): (&str, &str), at_ms: u64) -> Draft {
+    let tenant = scope.strip_prefix("tenant:").unwrap_or(EVERYBODY);
+    let event = serde_json::json!({"kind": kind, "scope": scope, "at_ms": at_ms});
+    let detail = serde_json::json!({"by": by, "reason": reason});
+    Draft {
+        tenant: tenant.to_owned(),
+        event: event.to_string(),
+        detail: Some(detail.to_string()),
+    }
+}
