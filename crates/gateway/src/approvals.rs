@@ -5,6 +5,7 @@
 //! to people call it; the session never does.
 
 mod deciding;
+mod editing;
 mod killing;
 
 pub use deciding::Finding;

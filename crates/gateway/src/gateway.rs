@@ -82,6 +82,10 @@ impl Gateway {
         Approvals::with(self.0.store.clone(), self.0.seal.clone())
     }
 
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.0
+    }
+
     /// What takes secrets out of whatever is logged or shown.
     pub fn redactor(&self) -> &Redactor {
         &self.0.redactor

@@ -41,7 +41,6 @@
 //! - `audit`: the chain of what happened, and what checks it.
 //! - `record`, `store`: what is kept; `output`, `redact`: what is shown.
 
-mod canonical;
 mod json;
 
 mod action;

@@ -105,6 +105,7 @@ fn seen(reply: Result<Reply, Stop>) -> Observation {
 fn reason(reply: Result<Reply, Stop>) -> String {
     match reply {
         Ok(Reply::Observed(seen)) => seen.failure.map_or("ok".to_owned(), |it| it.to_string()),
+        Ok(Reply::Waiting(_)) => "waits for a person".to_owned(),
         Ok(other) => format!("{other:?}"),
         Err(stop) => stop.to_string(),
     }
@@ -121,7 +122,7 @@ async fn each_check_comes_before_the_next() {
         ("loop_detected", "fail", "{}", 2),
         ("tool_bad_args:fail", "fail", r#"{"txt":1}"#, 1),
         ("tool_bad_args:pay", "pay", r#"{"text""#, 1),
-        ("tool_denied:pay", "pay", "{}", 1),
+        ("waits for a person", "pay", "{}", 1),
         ("tool_error:fail", "fail", r#"{"text":"x"}"#, 1),
         ("tool_bad_args:picky", "picky", r#"{"text":"x"}"#, 1),
     ];
@@ -500,6 +501,7 @@ async fn rules_that_became_stricter_hold_for_a_call_that_was_cut_off() {
         arguments: "{}".into(),
         args_hash: patient.args_hash().into(),
         args_digest: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a".into(),
+        action: None,
         outcome: None,
         full_output: None,
         ms: 0,
@@ -626,6 +628,35 @@ impl Store for Failing {
 
     fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>> {
         self.inner.counters(run)
+    }
+
+    fn actions<'a>(&'a self, find: Find<'a>) -> StoreFuture<'a, Vec<ActionRow>> {
+        self.inner.actions(find)
+    }
+
+    fn wakes(&self, limit: usize) -> StoreFuture<'_, Vec<Wake>> {
+        self.inner.wakes(limit)
+    }
+
+    fn kills(&self) -> StoreFuture<'_, Vec<Kill>> {
+        self.inner.kills()
+    }
+
+    fn audit<'a>(
+        &'a self,
+        tenant: &'a str,
+        after: u64,
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<AuditEntry>> {
+        self.inner.audit(tenant, after, limit)
+    }
+
+    fn now_ms(&self) -> StoreFuture<'_, u64> {
+        self.inner.now_ms()
+    }
+
+    fn is_lasting(&self) -> bool {
+        self.inner.is_lasting()
     }
 }
 

@@ -1,0 +1,197 @@
+//! The bytes of actions, and every edge between their states.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use super::machine::Voted;
+use super::*;
+use proptest::prelude::*;
+
+fn proposal() -> Proposal {
+    Proposal {
+        run: Arc::new(RunRef {
+            tenant: "local".into(),
+            agent: "clerk".into(),
+            thread: "case \"7\"\n".into(),
+            run: "r".into(),
+        }),
+        key: "k".into(),
+        requester: "local".into(),
+        tool: "pay".into(),
+        level: Level::Write,
+        args: Json::read(r#"{"id":2512292042121000001,"a":"é\u0000"}"#, Bounds::default()).unwrap(),
+        says: "Pay".into(),
+        subject: "order:7".into(),
+        quorum: 1,
+        not_by_requester: false,
+        verified: false,
+        policy: "p".into(),
+        again: None,
+        edited: None,
+        created_ms: 5,
+        expires_ms: 1_000,
+    }
+}
+
+fn row() -> ActionRow {
+    ActionRow::proposed(Action::of(proposal()).unwrap(), None)
+}
+
+fn by(id: &str) -> Ended {
+    Ended {
+        by: Signer::Person(id.into()),
+        why: "so".into(),
+        at_ms: 9,
+    }
+}
+
+#[test]
+fn the_bytes_hold_all_of_it_in_one_spelling_and_their_digest_tells_any_change() {
+    let action = Action::of(proposal()).unwrap();
+    assert_eq!(Action::read(&action.bytes).unwrap(), action);
+    assert!(action.bytes.starts_with(r#"{"agent":"clerk","args":{"a":"é\u0000","id":2512292042121000001}"#));
+    assert_eq!(action.digest, sha256(&format!("paraph/action/v1{}", action.bytes)));
+    assert!(action.is_intact(&action.digest));
+    let mut other = action.clone();
+    other.bytes = other.bytes.replace("2512292042121000001", "2512292042121000002");
+    assert!(!other.is_intact(&action.digest));
+    let edited = Proposal {
+        edited: Some((action.id, "ann".into())),
+        again: Some(action.id),
+        ..proposal()
+    };
+    let edited = Action::of(edited).unwrap();
+    assert_eq!(Action::read(&edited.bytes).unwrap(), edited);
+    for broken in ["", "{}", "[1]", &action.bytes.replace("\"schema\":1", "\"schema\":2")] {
+        assert!(Action::read(broken).is_err(), "{broken}");
+    }
+    let json = serde_json::to_string(&row()).unwrap();
+    let read: ActionRow = serde_json::from_str(&json).unwrap();
+    assert_eq!(serde_json::to_string(&read).unwrap(), json);
+}
+
+#[test]
+fn final_states_stay_and_every_state_can_be_reached() {
+    let mut reached = vec![State::Pending];
+    let mut at = 0;
+    while let Some(state) = reached.get(at).copied() {
+        for next in state.next() {
+            if !reached.contains(next) {
+                reached.push(*next);
+            }
+        }
+        at += 1;
+    }
+    reached.sort();
+    let mut all = State::ALL.to_vec();
+    all.sort();
+    assert_eq!(reached, all);
+    for state in State::ALL {
+        assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+    }
+}
+
+#[test]
+fn who_wrote_the_bytes_is_not_one_of_several_who_approve_them() {
+    let mut said = proposal();
+    said.quorum = 2;
+    said.edited = Some((ActionId::fresh(), "ed".into()));
+    let row = ActionRow::proposed(Action::of(said).unwrap(), None);
+    let digest = row.digest.clone();
+    let vote = |row: &ActionRow, who: &str| row.approve(&who.into(), &digest, 10);
+    assert_eq!(vote(&row, "ed"), Err(Refusal::OwnRequest));
+    let Ok(Voted::Counted(one)) = vote(&row, "ann") else { panic!() };
+    assert_eq!((one.state, one.version), (State::Pending, 2));
+    assert_eq!(vote(&one, "ann"), Ok(Voted::Already));
+    let Ok(Voted::Counted(two)) = vote(&one, "bob") else { panic!() };
+    assert_eq!((two.state, two.votes.len()), (State::Approved, 2));
+    assert_eq!(two.approve(&"eve".into(), &digest, 10), Err(Refusal::State));
+    assert_eq!(row.approve(&"ann".into(), "other", 10), Err(Refusal::OtherDigest));
+    assert_eq!(row.approve(&"ann".into(), &digest, 1_000), Err(Refusal::Late));
+    let mut strict = proposal();
+    strict.verified = true;
+    let row = ActionRow::proposed(Action::of(strict).unwrap(), None);
+    assert_eq!(row.approve(&"ann".into(), &row.digest, 10), Err(Refusal::Unverified));
+    assert!(row.approve(&Person::verified("ann"), &row.digest, 10).is_ok());
+}
+
+/// Everything that can be done to an action.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Approve(u8),
+    Reject,
+    Edit,
+    Expire,
+    Hold,
+    Cancel,
+    Drift,
+    Send,
+    Succeed,
+    Fail,
+    LoseSight,
+    Reopen,
+}
+
+fn done(row: &ActionRow, deed: Deed, now_ms: u64) -> Option<ActionRow> {
+    let digest = row.digest.clone();
+    match deed {
+        Deed::Approve(who) => match row.approve(&format!("p{who}").as_str().into(), &digest, now_ms) {
+            Ok(Voted::Counted(row)) => Some(*row),
+            _ => None,
+        },
+        Deed::Reject => row.reject(&digest, by("ann")).ok().flatten(),
+        Deed::Edit => row.edit(&digest, (by("ann"), ActionId::fresh())).ok(),
+        Deed::Expire => row.expire(now_ms).ok(),
+        Deed::Hold => row.hold().ok(),
+        Deed::Cancel => row.cancel(by("ann")).ok(),
+        Deed::Drift => row.drift(by("ann")).ok(),
+        Deed::Send => row.send(1, now_ms).ok(),
+        Deed::Succeed => row.succeed("1".into(), by("ann")).ok(),
+        Deed::Fail => row.fail(by("ann")).ok(),
+        Deed::LoseSight => row.lose_sight(by("ann"), None).ok(),
+        Deed::Reopen => row.reopen().ok(),
+    }
+}
+
+fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
+    let deed = prop_oneof![
+        3 => (0..3_u8).prop_map(Deed::Approve),
+        1 => Just(Deed::Reject),
+        1 => Just(Deed::Edit),
+        1 => Just(Deed::Expire),
+        1 => Just(Deed::Hold),
+        1 => Just(Deed::Cancel),
+        1 => Just(Deed::Drift),
+        3 => Just(Deed::Send),
+        1 => Just(Deed::Succeed),
+        1 => Just(Deed::Fail),
+        2 => Just(Deed::LoseSight),
+        1 => Just(Deed::Reopen),
+    ];
+    proptest::collection::vec((deed, 0..1_200_u64), 1..30)
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_done_goes_along_an_edge_and_nothing_starts_unsigned(
+        deeds in deeds(), quorum in 1..3_u32
+    ) {
+        let mut said = proposal();
+        said.quorum = quorum;
+        let mut row = ActionRow::proposed(Action::of(said).unwrap(), None);
+        for (deed, now_ms) in deeds {
+            let Some(next) = done(&row, deed, now_ms) else { continue };
+            let stays = next.state == row.state;
+            prop_assert!(stays || row.state.next().contains(&next.state), "{row:?} {deed:?}");
+            prop_assert_eq!(next.version, row.version + 1);
+            prop_assert_eq!(&next.action, &row.action);
+            prop_assert_eq!(&next.digest, &row.digest);
+            if next.state == State::Executing {
+                prop_assert!(next.votes.len() >= quorum as usize);
+                prop_assert!(row.state == State::Unknown || now_ms < 1_000);
+            }
+            if row.state.is_final() {
+                prop_assert!(matches!(deed, Deed::Reopen) && row.closes, "{row:?} {deed:?}");
+            }
+            row = next;
+        }
+    }
+}
