@@ -4,6 +4,7 @@
 
 use super::{ApprovalError, Approvals, MAX_LOOKS};
 use crate::action::{Action, ActionRow, Ended, Person, Proposal, Refusal, Signer};
+use crate::audit::EventKind;
 use crate::call::ToolCall;
 use crate::gateway::Gateway;
 use crate::policy::Verdict;
@@ -92,7 +93,7 @@ impl Approvals {
                 id: from.id(),
                 version: from.version,
             }],
-            audit: vec![old.told("decided", at_ms), new.told("proposed", at_ms)],
+            audit: vec![old.told(EventKind::Decided, at_ms), new.told(EventKind::Proposed, at_ms)],
             actions: vec![old.clone(), new.clone()],
             ..Change::default()
         };

@@ -2,11 +2,12 @@
 
 use super::{ApprovalError, Approvals};
 use crate::action::State;
+use crate::audit::{Draft, Event, EventKind, Field};
 use crate::kill::{check, concerns};
-use crate::store::{Change, Draft, Kill};
+use crate::store::{Change, Kill};
 
-/// The chain in which switches are told that concern more than one tenant.
-const EVERYBODY: &str = "*";
+/// The chain in which switches are told that do not concern one tenant alone.
+const EVERYBODY: &str = "local";
 
 impl Approvals {
     /// Stops everything within a scope: `global`, `writes`, `agent:NAME`, `tool:NAME` or `tenant:NAME`. When this has
@@ -33,7 +34,7 @@ impl Approvals {
                 reason: reason.to_owned(),
                 at_ms,
             }],
-            audit: vec![told("killed", scope, (by, reason), at_ms)],
+            audit: vec![told(EventKind::Killed, scope, (by, reason), at_ms)],
             ..Change::default()
         };
         self.store.commit(change).await?;
@@ -50,7 +51,7 @@ impl Approvals {
         let at_ms = self.now().await?;
         let change = Change {
             unkill: vec![scope.to_owned()],
-            audit: vec![told("unkilled", scope, (by, ""), at_ms)],
+            audit: vec![told(EventKind::Unkilled, scope, (by, ""), at_ms)],
             ..Change::default()
         };
         self.store.commit(change).await?;
@@ -81,13 +82,13 @@ fn known(scope: &str) -> Result<(), ApprovalError> {
     })
 }
 
-fn told(kind: &str, scope: &str, (by, reason): (&str, &str), at_ms: u64) -> Draft {
+fn told(kind: EventKind, scope: &str, (by, reason): (&str, &str), at_ms: u64) -> Draft {
     let tenant = scope.strip_prefix("tenant:").unwrap_or(EVERYBODY);
-    let event = serde_json::json!({"kind": kind, "scope": scope, "at_ms": at_ms});
-    let detail = serde_json::json!({"by": by, "reason": reason});
-    Draft {
-        tenant: tenant.to_owned(),
-        event: event.to_string(),
-        detail: Some(detail.to_string()),
-    }
+    let event = Event {
+        scope: Some(scope.to_owned()),
+        ..Event::new(kind, tenant, at_ms)
+    };
+    let said = [("by", by), ("why", reason)];
+    let said = said.into_iter().filter(|(_, text)| !text.is_empty());
+    event.draft_with(said.map(|(name, text)| (name.to_owned(), Field::from(text))).collect())
 }
