@@ -39,7 +39,7 @@
 //! - `tool`, `policy`, `loops`, `budget`: what may be called, by whom, how often, at what cost.
 //! - `gateway`, `session`, `book`: the door, one run of it, and what that run remembers.
 //! - `audit`: the chain of what happened, and what checks it.
-//! - `record`, `store`: what is kept; `output`, `redact`: what is shown.
+//! - `record`, `store`: what is kept; [`conformance`]: what every store must do; `output`, `redact`: what is shown.
 
 mod json;
 
@@ -72,6 +72,8 @@ mod output;
 mod redact;
 
 mod error;
+
+pub mod conformance;
 
 #[doc = include_str!("docs/guide.md")]
 pub mod guide {}

@@ -152,6 +152,14 @@ pub enum Error {
         /// Who has it, where that is known.
         holder: Option<RunId>,
     },
+    /// The thread cannot be deleted, nor one of its runs: something that belongs to it beside its steps is not over.
+    #[error("thread `{thread}` is still needed: {why}")]
+    StillNeeded {
+        /// The thread.
+        thread: String,
+        /// What is not over, and what to do about it.
+        why: String,
+    },
     /// An answer names no open question: it is unknown, or was answered before.
     #[error("no interrupt `{0}` is waiting (it may have been answered already)")]
     UnknownInterrupt(String),

@@ -10,6 +10,44 @@ use std::sync::Arc;
 pub(crate) type Work<T> =
     Box<dyn for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Fault>> + Send + Sync>;
 
+/// What a write needs to itself until it is committed, where a database lets several write side by side.
+///
+/// A write has all its locks before its first statement, and every write takes its locks in the order that these
+/// have: so no two ever wait for each other, whatever their works do, and what a work reads under a lock stays as
+/// it was read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Lock {
+    pub(crate) on: LockOn,
+    pub(crate) name: String,
+    /// Whether others may have it at the same time who say the same.
+    pub(crate) shared: bool,
+}
+
+/// What a [`Lock`] is about. The order is that in which locks are taken: what all of a tenant's writes want comes
+/// last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LockOn {
+    /// A thread by its name, or another lane.
+    Lane,
+    /// An action of the gateway by its id.
+    Action,
+    /// The kill switches, all of them.
+    Kills,
+    /// A tenant's audit.
+    Audit,
+}
+
+impl Lock {
+    /// Nobody else has it meanwhile.
+    pub(crate) fn alone(on: LockOn, name: impl Into<String>) -> Lock {
+        Lock {
+            on,
+            name: name.into(),
+            shared: false,
+        }
+    }
+}
+
 /// Why work came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
@@ -40,6 +78,17 @@ pub(crate) trait Database: Send + Sync + 'static {
         lane: &str,
         work: Work<T>,
     ) -> BoxFuture<'static, Result<T, Fault>>;
+
+    /// The same for work that needs more than its lane to itself. A database with one writer has no use for the
+    /// locks.
+    fn write_locked<T: Send + 'static>(
+        &self,
+        lane: &str,
+        _locks: Vec<Lock>,
+        work: Work<T>,
+    ) -> BoxFuture<'static, Result<T, Fault>> {
+        self.write(lane, work)
+    }
 
     /// Work that only reads, all of it as of one moment.
     fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'static, Result<T, Fault>>;

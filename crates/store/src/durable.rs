@@ -4,7 +4,7 @@
 
 use crate::{
     codec::Codec,
-    database::{Database, Fault, Work},
+    database::{Database, Fault, Lock, Work},
     error::{self, Error},
     events::Growth,
     lease::Leases,
@@ -55,6 +55,21 @@ impl<D: Database> Durable<D> {
         W: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Fault>> + Send + Sync + 'static,
     {
         let done = self.db.write(lane, Box::new(work));
+        Box::pin(async move { Ok(done.await?) })
+    }
+
+    /// The same for work that needs more than its lane to itself.
+    pub(crate) fn write_locked<T, W>(
+        &self,
+        lane: &str,
+        locks: Vec<Lock>,
+        work: W,
+    ) -> BoxFuture<'static, Result<T, paraph_graph::Error>>
+    where
+        T: Send + 'static,
+        W: for<'t> Fn(&'t mut dyn Tx) -> BoxFuture<'t, Result<T, Fault>> + Send + Sync + 'static,
+    {
+        let done = self.db.write_locked(lane, locks, Box::new(work));
         Box::pin(async move { Ok(done.await?) })
     }
 

@@ -41,6 +41,7 @@ mod verify;
 
 pub use durable::Durable;
 pub use error::Error;
+pub use gateway::GatewayCounts;
 pub use open::{Opened, open};
 pub use options::Options;
 #[cfg(feature = "postgres")]

@@ -22,7 +22,7 @@ mod tls;
 mod urgent;
 
 use crate::{
-    database::{Database, Fault, Work},
+    database::{Database, Fault, Lock, Work},
     durable::Durable,
     error::Error,
     options::Options,
@@ -310,7 +310,16 @@ impl Database for PostgresServer {
         lane: &str,
         work: Work<T>,
     ) -> BoxFuture<'static, Result<T, Fault>> {
-        let (job, told) = Waiting::ends(lane, work);
+        self.write_locked(lane, Vec::new(), work)
+    }
+
+    fn write_locked<T: Send + 'static>(
+        &self,
+        lane: &str,
+        locks: Vec<Lock>,
+        work: Work<T>,
+    ) -> BoxFuture<'static, Result<T, Fault>> {
+        let (job, told) = Waiting::ends(lane, locks, work);
         let count = u64::try_from(self.lanes.len()).unwrap_or(1).max(1);
         let which = usize::try_from(lane::number(lane).unsigned_abs() % count).unwrap_or(0);
         // Should there be no lane any more, the job is dropped, and `told` says so.

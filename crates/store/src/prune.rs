@@ -10,12 +10,12 @@ mod scope;
 use crate::{
     checkpoints::{ThreadDoc, Touch, read},
     codec::Codec,
-    database::{Database, Fault},
+    database::{Database, Fault, Lock, LockOn},
     durable::Durable,
     error::damaged,
     events, gateway,
     sql::{Statement, Tx, one},
-    threads::{Living, Stored, find, free, hold, is_free, is_there},
+    threads::{Living, Stored, find, free, hold, is_free, is_settled, is_there},
 };
 use choice::Line;
 use paraph_graph::{Error, Keep, Pruned, RunId, RunStatus, Scope, Standing, ThreadStatus};
@@ -45,6 +45,9 @@ async fn send(tx: &mut dyn Tx, statements: Vec<Statement<'_>>) -> Result<u64, Fa
 async fn is_pending(tx: &mut dyn Tx, found: &Stored) -> Result<bool, Fault> {
     let row = &found.row;
     if row.status != ThreadStatus::Idle || !row.next.is_empty() || !row.interrupts.is_empty() {
+        return Ok(true);
+    }
+    if gateway::unsettled(tx, &row.name, None).await?.is_some() {
         return Ok(true);
     }
     let word = crate::runs::word;
@@ -264,6 +267,9 @@ async fn remove_runs(
     }
     let mut all = Pruned::default();
     for thread in threads {
+        for run in runs {
+            is_settled(tx, thread, Some(&run.to_string())).await?;
+        }
         let pruned = remove_from(tx, codec, living, (thread, runs)).await?;
         all.checkpoints += pruned.checkpoints;
         all.events += pruned.events;
@@ -311,8 +317,11 @@ impl<D: Database> Durable<D> {
         let names: Vec<&str> = threads.iter().map(String::as_str).collect();
         let living = Arc::new(self.living_on(&names).await?);
         let lane = names.first().copied().unwrap_or_default().to_owned();
+        let others = names.iter().skip(1);
+        let locks = others.map(|name| Lock::alone(LockOn::Lane, *name));
+        let locks = locks.collect();
         let (codec, asked) = (self.codec.clone(), Arc::new((runs.to_vec(), threads)));
-        self.write(&lane, move |tx| {
+        self.write_locked(&lane, locks, move |tx| {
             let (codec, living, asked) = (codec.clone(), living.clone(), asked.clone());
             Box::pin(async move { remove_runs(tx, &codec, &living, (&asked.0, &asked.1)).await })
         })

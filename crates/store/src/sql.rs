@@ -45,6 +45,10 @@ pub(crate) trait Tx: Send {
         statements: Vec<Statement<'t>>,
     ) -> BoxFuture<'t, Result<Vec<Answer>, SqlError>>;
 
+    /// The question what time it is, by the clock that all who share the database go by: a statement whose answer
+    /// is one number, of milliseconds since the Unix epoch, at the moment at which it is answered.
+    fn clock(&self) -> &'static str;
+
     /// Hands over statements whose answers nobody needs. They are done before whatever follows, and before the
     /// transaction ends. A database that is reached over a network sends them with what follows: should one
     /// fail then, so does the whole work, which need not hear of it.

@@ -11,6 +11,7 @@ mod living;
 mod namespaces;
 mod row;
 
+pub(crate) use delete::is_settled;
 pub(crate) use living::{Living, Owner, dispossess, free, is_free, is_there};
 pub(crate) use row::{Stored, find, hold};
 

@@ -1,4 +1,4 @@
-//! What no reader of threads comes across: records of the gateway, documents of memory, and what should
+//! What no reader of threads comes across: what the gateway keeps, the chains of its audit among it, documents of memory, and what should
 //! refer to something or be no smaller than it.
 //!
 //! Called by `store check`, which reads everything else through the traits that a run uses. Nothing here
@@ -8,7 +8,8 @@ use crate::{
     database::{Database, Fault},
     durable::Durable,
     error::damaged,
-    gateway, memory,
+    gateway::{self, GatewayCounts},
+    memory,
     sql::{BadCell, Row, Statement, Tx, one},
 };
 use futures::future::BoxFuture;
@@ -39,6 +40,12 @@ pub trait Verify: Send + Sync {
     /// # Errors
     /// As [`Verify::problems`].
     fn places<'a>(&'a self, thread: &'a str) -> BoxFuture<'a, Result<Vec<u64>, Error>>;
+
+    /// How much is kept of the gateway, for all threads.
+    ///
+    /// # Errors
+    /// As [`Verify::problems`].
+    fn gateway_counts(&self) -> BoxFuture<'_, Result<GatewayCounts, Error>>;
 }
 
 /// Heads that name nothing, or do not name what is there.
@@ -149,5 +156,9 @@ impl<D: Database> Verify for Durable<D> {
                 Ok(places.collect::<Result<_, _>>().map_err(bad)?)
             })
         }))
+    }
+
+    fn gateway_counts(&self) -> BoxFuture<'_, Result<GatewayCounts, Error>> {
+        Box::pin(self.read(|tx| Box::pin(gateway::count(tx))))
     }
 }

@@ -31,6 +31,10 @@ impl Tx for Counting<'_> {
             Ok(answers)
         })
     }
+
+    fn clock(&self) -> &'static str {
+        self.tx.clock()
+    }
 }
 
 type Counts = (usize, usize, usize);

@@ -1,9 +1,9 @@
 //! Writes: each lane is a queue and a task that makes transactions of what is queued.
 //!
 //! Works of one name are in one lane, in their order; lanes go side by side. Whoever commits waits for the disk, and what
-//! is queued meanwhile is the next transaction. A transaction takes locks on the names of its works
-//! first, all of them and in order, so that processes which write to the same thread wait for each other and see
-//! what the other wrote. It also leaves a mark in table `mark`: when a connection is lost at a COMMIT, the mark tells
+//! is queued meanwhile is the next transaction. A transaction takes the locks of all of its works first, on their
+//! names and on what else they need to themselves, in an order that all keep to: so processes which write to the
+//! same wait for each other and see what the other wrote, and no two transactions wait for each other. It also leaves a mark in table `mark`: when a connection is lost at a COMMIT, the mark tells
 //! whether that happened.
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     session::Session,
 };
 use crate::{
-    database::{Fault, Work},
+    database::{Fault, Lock, LockOn, Work},
     sql::{Cell, SqlError, Statement, Tx},
 };
 use futures::{FutureExt, future::BoxFuture};
@@ -27,13 +27,47 @@ use xxhash_rust::xxh3::xxh3_64;
 /// How many works make one transaction at most. Each is a subtransaction; a server is quick with 64 of them.
 const LARGEST: usize = 48;
 
-/// The class of the locks on names.
-const NAMES: i64 = 0x7061_7241;
+/// The classes of locks, greater for what is taken later. (`keeper.rs` and `schema.rs` have those between.)
+fn class(on: LockOn) -> i64 {
+    match on {
+        LockOn::Lane => 0x7061_7241,
+        LockOn::Action => 0x7061_7244,
+        LockOn::Kills => 0x7061_7245,
+        LockOn::Audit => 0x7061_7246,
+    }
+}
+
+/// A lock as the server knows it, in the order in which they are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    class: i64,
+    number: i64,
+    /// Of two that are alike otherwise, the one that is not comes first, and will do.
+    shared: bool,
+}
+
+impl Key {
+    fn of(lock: &Lock) -> Key {
+        Key {
+            class: class(lock.on),
+            number: number(&lock.name),
+            shared: lock.shared,
+        }
+    }
+
+    fn take(self) -> Statement<'static> {
+        let sql = match self.shared {
+            false => "SELECT pg_advisory_xact_lock($1::bigint::int, $2::bigint::int)",
+            true => "SELECT pg_advisory_xact_lock_shared($1::bigint::int, $2::bigint::int)",
+        };
+        Statement::new(sql, [self.class.into(), self.number.into()])
+    }
+}
 
 /// A work that waits for its turn.
 pub(super) trait Job: Send {
-    /// The number under which its name is locked.
-    fn lock(&self) -> i64;
+    /// What it needs to itself.
+    fn locks(&self) -> &[Key];
     /// Since when it waits.
     fn since(&self) -> Instant;
     /// Does it, and keeps what came of it.
@@ -54,7 +88,7 @@ pub(super) enum Ran {
 /// A work and who waits for it.
 pub(super) struct Waiting<T> {
     work: Work<T>,
-    lock: i64,
+    locks: Vec<Key>,
     since: Instant,
     outcome: Option<Result<T, Fault>>,
     to: oneshot::Sender<Result<T, Fault>>,
@@ -70,12 +104,14 @@ impl<T: Send + 'static> Waiting<T> {
     /// Both ends: what waits in a lane, and where its outcome is told.
     pub(super) fn ends(
         name: &str,
+        locks: Vec<Lock>,
         work: Work<T>,
     ) -> (Box<dyn Job>, oneshot::Receiver<Result<T, Fault>>) {
         let (to, told) = oneshot::channel();
+        let lane = Lock::alone(LockOn::Lane, name);
         let waiting = Waiting {
             work,
-            lock: number(name),
+            locks: locks.iter().chain([&lane]).map(Key::of).collect(),
             since: Instant::now(),
             outcome: None,
             to,
@@ -85,8 +121,8 @@ impl<T: Send + 'static> Waiting<T> {
 }
 
 impl<T: Send + 'static> Job for Waiting<T> {
-    fn lock(&self) -> i64 {
-        self.lock
+    fn locks(&self) -> &[Key] {
+        &self.locks
     }
 
     fn since(&self) -> Instant {
@@ -279,15 +315,15 @@ impl Lane {
 
     /// What goes with a transaction's first statements: the locks, in an order that all keep to, and the mark.
     fn begin(&mut self, session: &mut Session<'_>, batch: &[Box<dyn Job>]) {
-        session.command("BEGIN");
-        let mut locks: Vec<i64> = batch.iter().map(|job| job.lock()).collect();
+        // Else what is read after a lock might be what there was before it, where a server is set to another level.
+        session.command("BEGIN ISOLATION LEVEL READ COMMITTED");
+        let locks = batch.iter().flat_map(|job| job.locks());
+        let mut locks: Vec<Key> = locks.copied().collect();
         locks.sort_unstable();
-        locks.dedup();
+        // Nobody takes one first shared and then alone: two who did would wait for each other.
+        locks.dedup_by_key(|lock| (lock.class, lock.number));
         for lock in locks {
-            session.own(Statement::new(
-                "SELECT pg_advisory_xact_lock($1::bigint::int, $2::bigint::int)",
-                [NAMES.into(), lock.into()],
-            ));
+            session.own(lock.take());
         }
         self.mark += 1;
         session.own(Statement::new(

@@ -209,6 +209,11 @@ impl Tx for Session<'_> {
         })
     }
 
+    fn clock(&self) -> &'static str {
+        // Not `now()`, which is when the transaction began: it may have waited for its locks since.
+        "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+    }
+
     fn later<'t>(
         &'t mut self,
         statements: Vec<Statement<'t>>,

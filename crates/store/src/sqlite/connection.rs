@@ -407,6 +407,10 @@ impl Tx for Open<'_> {
             .map_err(|e| self.place.error(&e));
         Box::pin(std::future::ready(answers))
     }
+
+    fn clock(&self) -> &'static str {
+        "SELECT CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)"
+    }
 }
 
 fn answer(connection: &Connection, statement: &Statement<'_>) -> rusqlite::Result<Answer> {

@@ -6,7 +6,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::PathBuf;
 
 /// What makes format n+1 of format n, for n from 0.
-const STEPS: [&str; 2] = [include_str!("v1.sql"), include_str!("v2.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("v1.sql"),
+    include_str!("v2.sql"),
+    include_str!("v3.sql"),
+];
 
 /// How SQLite and `file` know whose a database is: "para" in ASCII.
 const OURS: i64 = 0x7061_7261;

@@ -44,9 +44,25 @@ async fn hold(tx: &mut dyn Tx, name: &str) -> Result<Option<Found>, Fault> {
     }))
 }
 
+/// Refuses what has to stay, since an action of the gateway on it is not over.
+pub(crate) async fn is_settled(
+    tx: &mut dyn Tx,
+    thread: &str,
+    run: Option<&str>,
+) -> Result<(), Fault> {
+    match gateway::unsettled(tx, thread, run).await? {
+        None => Ok(()),
+        Some(why) => Err(Fault::Refused(Error::StillNeeded {
+            thread: thread.to_owned(),
+            why,
+        })),
+    }
+}
+
 async fn delete(tx: &mut dyn Tx, living: &Living, name: &str) -> Result<bool, Fault> {
     let mut statements = Vec::new();
     let found = hold(tx, name).await?;
+    is_settled(tx, name, None).await?;
     if let Some(found) = &found {
         if found.holder.is_some() && living.has(&found.owner) {
             return Err(Fault::Refused(Error::Conflict {
