@@ -8,10 +8,12 @@ use crate::ending::Ending;
 use crate::event::AgentEventData;
 use crate::outcome::TraceRow;
 use crate::teller::Teller;
-use crate::tool_node::Held;
+use crate::tool_node::{CallSite, Held};
+use crate::waits::{Approval, Waits};
 use futures::future::BoxFuture;
 use paraph_gateway::{
     Injections, Listener, Observation, ProgressReport, Redactor, Reply, Session, Stop, ToolCall,
+    Waiting,
 };
 use paraph_graph::NodeError;
 use tokio::time::Instant;
@@ -35,16 +37,15 @@ pub(crate) enum Called {
     Seen(TraceRow, Observation),
     /// The run is to end.
     Stopped(TraceRow, Stop),
-    /// The tool waits for something. Nothing was told of an end.
-    Waits,
 }
 
 impl Calling<'_> {
-    /// Calls a tool, once for the task that the teller belongs to, and says so.
+    /// Calls a tool, once for the task that the teller belongs to, and says so. `id` is the model's name for the call.
+    /// If the call waits for something, nothing is told of an end, and the question is the error.
     pub(crate) async fn make(
         &self,
         teller: &dyn Teller,
-        call: &ToolCall,
+        (call, id): (&ToolCall, &str),
         injections: Injections<'_>,
     ) -> Result<Called, NodeError> {
         teller
@@ -60,7 +61,8 @@ impl Calling<'_> {
             step: self.step,
             args_hash: call.args_hash(),
         };
-        let injections = injections.listener(&telling);
+        let site = CallSite::new(id);
+        let injections = injections.with(&site).listener(&telling);
         let started = Instant::now();
         let replied = self
             .session
@@ -73,10 +75,24 @@ impl Calling<'_> {
                 let row = self.ended(teller, ms, call, failure).await?;
                 Ok(Called::Seen(row, seen))
             }
-            Ok(Reply::Unfinished) => Ok(Called::Waits),
+            Ok(Reply::Waiting(waiting)) => Err(self.waits(teller, waiting).await?),
+            Ok(Reply::Unfinished) => Err(site.waits_for()),
             Ok(_) => self.stopped(teller, ms, call, Stop::ApprovalPending).await,
             Err(stop) => self.stopped(teller, ms, call, stop).await,
         }
+    }
+
+    /// Says that a call waits, and ends the work with the question.
+    async fn waits(&self, teller: &dyn Teller, waiting: Waiting) -> Result<NodeError, NodeError> {
+        let approval = Approval::from(waiting);
+        teller
+            .emit(AgentEventData::ApprovalAsked {
+                step: self.step,
+                approval: approval.clone(),
+            })
+            .await?;
+        let approvals = vec![approval];
+        Ok(teller.wait(&Waits { approvals }))
     }
 
     /// The same for a call that is not made, because the run is to end.

@@ -1,5 +1,6 @@
 //! Why a run ends, as a node writes it to its state. The outcome is made of it when the run is over.
 
+use crate::waits::Approval;
 use paraph_gateway::Stop;
 use paraph_graph::Change;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,9 @@ pub(crate) struct Ending {
     pub(crate) answer: Option<String>,
     /// The text of an action that was refused, as the model wrote it.
     pub(crate) refused: Option<String>,
+    /// What the run waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) approvals: Vec<Approval>,
 }
 
 impl Ending {
@@ -24,6 +28,7 @@ impl Ending {
             detail: None,
             answer: Some(answer.into()),
             refused: None,
+            approvals: Vec::new(),
         }
     }
 
@@ -50,6 +55,7 @@ impl From<Stop> for Ending {
             detail,
             answer: None,
             refused: None,
+            approvals: Vec::new(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! only it knows. Arguments are shown redacted and cut; the whole is in the gateway's records.
 
 use crate::RunResult;
+use crate::waits::Approval;
 use paraph_gateway::{Budget, Stop, UNLIMITED};
 use paraph_graph::RunId;
 use serde::{Deserialize, Serialize};
@@ -140,6 +141,14 @@ pub enum AgentEventData {
         /// More about it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         detail: Option<String>,
+    },
+    /// A call waits: people have to decide about what it would do, or nobody saw what came of it.
+    ApprovalAsked {
+        /// The step.
+        step: u64,
+        /// The action.
+        #[serde(flatten)]
+        approval: Approval,
     },
     /// Older messages were summarised by the model, because the conversation was full.
     Summarised {

@@ -66,6 +66,7 @@ mod rehearsal;
 mod support;
 mod tool_node;
 mod tools_condition;
+mod waits;
 mod weather;
 
 mod declared;
@@ -94,6 +95,7 @@ pub use support::support;
 pub use terms::{ANSWER_TOKENS, Terms};
 pub use tool_node::{ToolNode, ToolRuntime, tool_node, update_command};
 pub use tools_condition::{TOOLS, tools_condition, tools_or};
+pub use waits::Approval;
 pub use weather::{sample_tools, weather, weather_by_hand};
 
 #[doc = include_str!("docs/from_langgraph.md")]

@@ -2,6 +2,7 @@
 //! contract; they are written from structs, never from a map.
 
 use crate::ending::Ending;
+use crate::waits::Approval;
 use paraph_gateway::{Json, Status, Stop, raw_action};
 use paraph_models::Messages;
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,9 @@ pub struct ActionResult {
     pub status: Status,
     /// Why it ended.
     pub stop_reason: Stop,
+    /// What it waits for, if it does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Approval>,
     /// The answer of a run that succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
@@ -70,6 +74,9 @@ pub struct MessageResult {
     pub status: Status,
     /// Why it ended.
     pub stop_reason: Stop,
+    /// What it waits for, if it does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Approval>,
     /// The answer of a run that succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
@@ -106,6 +113,14 @@ impl RunResult {
         }
     }
 
+    /// What the run waits for.
+    pub fn approvals(&self) -> &[Approval] {
+        match self {
+            RunResult::Actions(result) => &result.approvals,
+            RunResult::Messages(result) => &result.approvals,
+        }
+    }
+
     /// All tool calls.
     pub fn trace(&self) -> &[TraceRow] {
         match self {
@@ -129,6 +144,7 @@ pub(crate) fn of_actions(
     RunResult::Actions(ActionResult {
         status: ending.stop.status(),
         stop_reason: ending.stop,
+        approvals: ending.approvals,
         answer: ending.answer,
         raw_action: ending.refused.as_deref().map(raw_action),
         trace,
@@ -141,6 +157,7 @@ pub(crate) fn of_messages(ending: Ending, trace: Vec<TraceRow>, messages: Messag
     RunResult::Messages(MessageResult {
         status: ending.stop.status(),
         stop_reason: ending.stop,
+        approvals: ending.approvals,
         answer: ending.answer,
         trace,
         messages,

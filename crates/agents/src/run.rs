@@ -8,6 +8,7 @@ use crate::ending::Ending;
 use crate::event::{AgentEvent, AgentEventData, BudgetView};
 use crate::outcome::RunResult;
 use crate::spent::Spent;
+use crate::waits::{approvals, wakes};
 use crate::{Agent, Error, Terms};
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, unfold};
@@ -179,6 +180,10 @@ pub(crate) async fn start<A: Application>(
                 .budget_so_far(&spent)
                 .await
                 .map_err(Error::Stopped)?;
+            let answers = match answers.is_empty() && at.is_none() {
+                true => wakes(&before.interrupts),
+                false => answers,
+            };
             let begun = match answers.is_empty() {
                 true => thread.resume(),
                 false => thread.answers(answers),
@@ -372,6 +377,7 @@ impl<A: Application> Follow<A> {
             Ok(Outcome::Paused { state, interrupts }) => {
                 let ending = Ending {
                     detail: Some(asked(&interrupts)),
+                    approvals: approvals(&interrupts),
                     ..Stop::ApprovalPending.into()
                 };
                 (Some(state), ending)

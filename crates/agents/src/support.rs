@@ -21,7 +21,7 @@ use crate::spent::Spent;
 use crate::terms::check_task;
 use crate::{Agent, Case, Error, Stores, react};
 use paraph_gateway::{Dialect, Gateway, Injections, Limits, Step, Stop, ToolCall, parse_action};
-use paraph_graph::{Ctx, END, Graph, NodeError, State, Update, with};
+use paraph_graph::{Ctx, END, Graph, State, Update, with};
 use paraph_models::{ChatRequest, Message, ResponseFormat};
 use serde::{Deserialize, Serialize};
 
@@ -293,10 +293,11 @@ async fn act(state: &SupportState, ctx: &Ctx) -> paraph_graph::Result<Update<Sup
         Err(early) => return Ok(SupportState::update().ending(Some(early.ending()?))),
     };
     let calling = asking.calling(step);
-    let (row, seen) = match calling.make(ctx, &call, Injections::new()).await? {
+    let id = format!("step-{step}");
+    let injections = Injections::new().with(ctx);
+    let (row, seen) = match calling.make(ctx, (&call, &id), injections).await? {
         Called::Seen(row, seen) => (row, Ok(seen)),
         Called::Stopped(row, stop) => (row, Err(stop)),
-        Called::Waits => return Err(NodeError::msg("a tool waits, and nobody can be asked")),
     };
     let update = SupportState::update().trace([row]);
     Ok(match seen {

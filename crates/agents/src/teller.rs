@@ -3,6 +3,7 @@
 //! Model calls and tool calls are the same in both; only this differs.
 
 use crate::AgentEventData;
+use crate::waits::Waits;
 use futures::future::BoxFuture;
 use paraph_graph::{Ctx, MessagePhase, NodeError};
 use serde_json::Value;
@@ -17,6 +18,9 @@ pub(crate) trait Teller: Sync {
 
     /// The key of the one tool call that is made here.
     fn call_key(&self) -> String;
+
+    /// Waits for people: this is how the work ends for now.
+    fn wait(&self, waits: &Waits) -> NodeError;
 }
 
 impl Teller for Ctx {
@@ -32,5 +36,13 @@ impl Teller for Ctx {
 
     fn call_key(&self) -> String {
         self.key("call")
+    }
+
+    fn wait(&self, waits: &Waits) -> NodeError {
+        // It never gives anything but the question.
+        let asked: Result<(), NodeError> = Ctx::wait(self, crate::waits::APPROVAL, waits);
+        asked
+            .err()
+            .unwrap_or_else(|| NodeError::msg("an approval was answered without being asked"))
     }
 }

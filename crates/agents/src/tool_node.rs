@@ -20,7 +20,7 @@ use futures::future::BoxFuture;
 use paraph_gateway::{Gateway, Injections, Limits, Observation, Stop};
 use paraph_graph::{Command, Ctx, IntoEach, Name, Node, NodeError, State, Update, with};
 use paraph_models::{Body, Message, RawJson};
-use runtime::CallSite;
+pub(crate) use runtime::CallSite;
 use sessions::Sessions;
 use std::sync::Arc;
 
@@ -219,21 +219,19 @@ impl<S: HasMessages> ToolNode<S> {
                 return self.stopped(&open, None, stop);
             }
         };
-        let site = CallSite::new(&open.id);
         let called = if index as u64 >= self.desk().slots(state) {
             calling.refuse(ctx, &open.call, Stop::MaxToolCalls).await?
         } else {
             let injections = Injections::new()
                 .with(state)
                 .with(state.conversation())
-                .with(ctx)
-                .with(&site);
-            calling.make(ctx, &open.call, injections).await?
+                .with(ctx);
+            let call = (&open.call, open.id.as_str());
+            calling.make(ctx, call, injections).await?
         };
         match called {
             Called::Seen(row, seen) => self.seen(&open, row, &seen),
             Called::Stopped(row, stop) => self.stopped(&open, Some(row), stop),
-            Called::Waits => Err(site.waits_for()),
         }
     }
 

@@ -370,6 +370,38 @@ impl paraph_gateway::Store for FailsOnce {
     ) -> paraph_gateway::StoreFuture<'a, std::collections::BTreeMap<String, u64>> {
         self.inner.counters(run)
     }
+
+    fn actions<'a>(
+        &'a self,
+        find: paraph_gateway::Find<'a>,
+    ) -> paraph_gateway::StoreFuture<'a, Vec<paraph_gateway::ActionRow>> {
+        self.inner.actions(find)
+    }
+
+    fn wakes(&self, limit: usize) -> paraph_gateway::StoreFuture<'_, Vec<paraph_gateway::Wake>> {
+        self.inner.wakes(limit)
+    }
+
+    fn kills(&self) -> paraph_gateway::StoreFuture<'_, Vec<paraph_gateway::Kill>> {
+        self.inner.kills()
+    }
+
+    fn audit<'a>(
+        &'a self,
+        tenant: &'a str,
+        after: u64,
+        limit: usize,
+    ) -> paraph_gateway::StoreFuture<'a, Vec<paraph_gateway::AuditEntry>> {
+        self.inner.audit(tenant, after, limit)
+    }
+
+    fn now_ms(&self) -> paraph_gateway::StoreFuture<'_, u64> {
+        self.inner.now_ms()
+    }
+
+    fn is_lasting(&self) -> bool {
+        self.inner.is_lasting()
+    }
 }
 
 #[tokio::test]

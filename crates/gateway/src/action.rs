@@ -6,9 +6,9 @@
 
 mod machine;
 mod row;
-mod told;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use crate::call::sha256;
 use crate::canonical::{Numbers, canonical};
@@ -183,9 +183,10 @@ impl Proposal {
             ("policy", self.policy.clone()),
         ];
         let again = self.again.map(|id| ("again", id.to_string()));
-        let edited = self.edited.iter().flat_map(|(from, by)| {
-            [("edited_from", from.to_string()), ("edited_by", by.clone())]
-        });
+        let edited = self
+            .edited
+            .iter()
+            .flat_map(|(from, by)| [("edited_from", from.to_string()), ("edited_by", by.clone())]);
         for (name, value) in texts.into_iter().chain(again).chain(edited) {
             // Writing to a string cannot fail.
             let _ = write!(text, ",\"{name}\":{}", quote(&value, Style::Exact));
@@ -193,7 +194,12 @@ impl Proposal {
         let _ = write!(
             text,
             ",\"args\":{},\"quorum\":{},\"not_by_requester\":{},\"verified\":{},\"created_ms\":{},\"expires_ms\":{}}}",
-            self.args, self.quorum, self.not_by_requester, self.verified, self.created_ms, self.expires_ms
+            self.args,
+            self.quorum,
+            self.not_by_requester,
+            self.verified,
+            self.created_ms,
+            self.expires_ms
         );
         text
     }
@@ -232,7 +238,6 @@ impl Proposal {
         })
     }
 }
-
 
 /// The fields of an action's bytes.
 struct Fields<'j>(View<'j>);

@@ -60,7 +60,9 @@ pub enum ApprovalError {
     #[error("there is no action {0}")]
     NoAction(ActionId),
     /// The bytes that were looked at are not those of the action.
-    #[error("the digest is not that of the action: what was shown is not what would run; look at it again")]
+    #[error(
+        "the digest is not that of the action: what was shown is not what would run; look at it again"
+    )]
     OtherDigest,
     /// Somebody or something else was first.
     #[error("it is {} already", .0.state)]
@@ -129,7 +131,8 @@ impl Approvals {
     /// # Errors
     /// [`ApprovalError::Store`].
     pub async fn waiting(&self) -> Result<Vec<ActionRow>, ApprovalError> {
-        self.list(&[State::Pending, State::Held, State::Unknown]).await
+        self.list(&[State::Pending, State::Held, State::Unknown])
+            .await
     }
 
     /// All actions in these states, the oldest first.

@@ -2,14 +2,14 @@
 //!
 //! A program builds one per agent and opens a session per run. Nothing runs here; see `session.rs`.
 
+use crate::approvals::Approvals;
 use crate::budget::{Budget, Limits, Usage};
 use crate::effect::Effect;
 use crate::error::{Error, Fault};
 use crate::kill::Kills;
 use crate::policy::{Policy, Verdict, closest, fits};
-use crate::approvals::Approvals;
-use crate::seal::Seal;
 use crate::redact::{Redaction, Redactor};
+use crate::seal::Seal;
 use crate::session::{Scope, Session};
 use crate::stop::Stop;
 use crate::store::Store;

@@ -51,14 +51,14 @@ mod dialect;
 mod stop;
 
 mod budget;
-mod loops;
 mod effect;
 mod kill;
+mod loops;
 mod policy;
 mod tool;
 
-mod book;
 mod approvals;
+mod book;
 mod gateway;
 mod seal;
 mod session;
@@ -86,12 +86,14 @@ pub mod __private {
     pub use serde;
 }
 
-pub use action::{Action, ActionId, ActionRow, BadAction, Ended, Person, Proposal, Sending, Signer, State, Vote};
+pub use action::{
+    Action, ActionId, ActionRow, BadAction, Ended, Person, Proposal, Sending, Signer, State, Vote,
+};
+pub use approvals::{ApprovalError, Approvals, Finding};
 pub use audit::{
     Anchor, AuditEntry, BadAnchor, BadLine, Broken, BrokenLink, Draft, Event, EventKind, Field,
     Head, Salt, Verified, Verifier,
 };
-pub use approvals::{ApprovalError, Approvals, Finding};
 pub use budget::{
     BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
 };

@@ -229,7 +229,12 @@ impl Session {
         let tool = parts.tool(call.name());
         let writes = tool.is_some_and(|tool| tool.spec.level.is_effect());
         let scopes = kill::scopes(&self.0.scope, call.name(), writes);
-        match parts.kills.on(&*parts.store, &scopes, writes).await.map_err(broken)? {
+        match parts
+            .kills
+            .on(&*parts.store, &scopes, writes)
+            .await
+            .map_err(broken)?
+        {
             None => Ok(()),
             Some(scope) => Err(kill::stop(&scope)),
         }

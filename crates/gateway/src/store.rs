@@ -8,8 +8,8 @@ mod memory;
 
 pub use memory::MemoryStore;
 
-use crate::audit::{AuditEntry, Draft};
 use crate::action::{ActionId, ActionRow, State};
+use crate::audit::{AuditEntry, Draft};
 use crate::record::{CallRecord, RunRef};
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};

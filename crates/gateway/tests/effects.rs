@@ -82,28 +82,46 @@ async fn what_was_signed_happens_once_however_often_it_is_called() {
         (question.why, question.says.as_str(), question.tool.as_str()),
         (Why::Approval, "Pay 4200 cents", "pay")
     );
-    assert_eq!(waits(session.call("k", &cents(4200)).await.unwrap()), question);
+    assert_eq!(
+        waits(session.call("k", &cents(4200)).await.unwrap()),
+        question
+    );
     assert!(stage.pay.paid().is_empty());
 
     let desk = stage.desk();
     let row = desk.show(question.action).await.unwrap();
-    assert!(row.action.bytes.contains(r#""args":{"cents":4200}"#), "{}", row.action.bytes);
+    assert!(
+        row.action.bytes.contains(r#""args":{"cents":4200}"#),
+        "{}",
+        row.action.bytes
+    );
     assert_eq!(row.digest, question.digest);
     let signed = desk.approve(row.id(), &row.digest, "ann").await.unwrap();
     assert_eq!(signed.state, State::Approved);
     assert_eq!(desk.wakes().await.unwrap().len(), 1);
 
     let done = seen(session.call("k", &cents(4200)).await.unwrap());
-    assert_eq!((done.text().as_str(), done.action), ("paid 4200 cents", Some(row.id())));
+    assert_eq!(
+        (done.text().as_str(), done.action),
+        ("paid 4200 cents", Some(row.id()))
+    );
     assert_eq!(seen(session.call("k", &cents(4200)).await.unwrap()), done);
     // In another process, too.
-    let again = stage.session(Scope { epoch: 2, ..scope() }).await;
+    let again = stage
+        .session(Scope {
+            epoch: 2,
+            ..scope()
+        })
+        .await;
     assert_eq!(seen(again.call("k", &cents(4200)).await.unwrap()), done);
     assert_eq!(stage.pay.paid().len(), 1);
     assert_eq!(desk.show(row.id()).await.unwrap().state, State::Succeeded);
     // The same decision once more is the same answer, another one names the winner.
     assert!(desk.approve(row.id(), &row.digest, "ann").await.is_ok());
-    let late = desk.reject(row.id(), &row.digest, "bob", "no").await.unwrap_err();
+    let late = desk
+        .reject(row.id(), &row.digest, "bob", "no")
+        .await
+        .unwrap_err();
     assert!(matches!(late, ApprovalError::Conflict(row) if row.state == State::Succeeded));
 }
 
@@ -119,10 +137,14 @@ async fn a_stale_screen_and_a_missing_reason_decide_nothing() {
         Err(ApprovalError::OtherDigest)
     );
     assert_eq!(
-        desk.reject(question.action, &question.digest, "ann", " ").await,
+        desk.reject(question.action, &question.digest, "ann", " ")
+            .await,
         Err(ApprovalError::NoReason)
     );
-    assert_eq!(desk.show(question.action).await.unwrap().state, State::Pending);
+    assert_eq!(
+        desk.show(question.action).await.unwrap().state,
+        State::Pending
+    );
 }
 
 #[tokio::test]
@@ -131,14 +153,24 @@ async fn a_refusal_is_read_by_the_model_and_closes_the_subject_for_the_thread() 
     let session = stage.session(scope()).await;
     let question = waits(session.call("a", &cents(1)).await.unwrap());
     let desk = stage.desk();
-    desk.reject(question.action, &question.digest, "ann", "too much").await.unwrap();
+    desk.reject(question.action, &question.digest, "ann", "too much")
+        .await
+        .unwrap();
     let refused = seen(session.call("a", &cents(1)).await.unwrap());
-    let failure = Failure::Rejected { tool: "pay".into(), why: "too much".into() };
+    let failure = Failure::Rejected {
+        tool: "pay".into(),
+        why: "too much".into(),
+    };
     assert_eq!(refused.failure, Some(failure.clone()));
     // Not by other means either, and not by a fork of the run.
     let other = seen(session.call("b", &cents(2)).await.unwrap());
     assert_eq!(other.failure, Some(failure));
-    let fork = stage.session(Scope { run: "fork".into(), ..scope() }).await;
+    let fork = stage
+        .session(Scope {
+            run: "fork".into(),
+            ..scope()
+        })
+        .await;
     assert!(!seen(fork.call("a", &cents(2)).await.unwrap()).ok());
     // On another thread, and once somebody has thought again, it may be asked for.
     let elsewhere = stage.session(Scope::new("clerk", "case-8")).await;
@@ -152,15 +184,33 @@ async fn no_decision_in_time_is_no_refusal_of_a_person() {
     let stage = Stage::new();
     let session = stage.session(scope()).await;
     let question = waits(session.call("a", &cents(1)).await.unwrap());
-    let signed = waits(session.call("b", &ToolCall::native("comment", r#"{"text":"hi"}"#)).await.unwrap());
+    let signed = waits(
+        session
+            .call("b", &ToolCall::native("comment", r#"{"text":"hi"}"#))
+            .await
+            .unwrap(),
+    );
     let desk = stage.desk();
-    desk.approve(signed.action, &signed.digest, "ann").await.unwrap();
+    desk.approve(signed.action, &signed.digest, "ann")
+        .await
+        .unwrap();
     stage.later(3_600);
-    let late = desk.approve(question.action, &question.digest, "ann").await.unwrap_err();
-    let ApprovalError::Conflict(row) = late else { panic!("{late:?}") };
-    assert_eq!((row.state, row.ended.unwrap().by), (State::Expired, Signer::Clock));
+    let late = desk
+        .approve(question.action, &question.digest, "ann")
+        .await
+        .unwrap_err();
+    let ApprovalError::Conflict(row) = late else {
+        panic!("{late:?}")
+    };
+    assert_eq!(
+        (row.state, row.ended.unwrap().by),
+        (State::Expired, Signer::Clock)
+    );
     let expired = seen(session.call("a", &cents(1)).await.unwrap());
-    assert_eq!(expired.failure, Some(Failure::Expired { tool: "pay".into() }));
+    assert_eq!(
+        expired.failure,
+        Some(Failure::Expired { tool: "pay".into() })
+    );
     assert!(!seen(session.call("c", &cents(2)).await.unwrap()).ok());
     // What was signed and not started in time does not start either.
     let call = ToolCall::native("comment", r#"{"text":"hi"}"#);
@@ -175,15 +225,34 @@ async fn a_kill_holds_what_was_signed_until_somebody_decides_anew() {
     let session = stage.session(scope()).await;
     let question = waits(session.call("k", &cents(1)).await.unwrap());
     let desk = stage.desk();
-    desk.approve(question.action, &question.digest, "ann").await.unwrap();
-    assert_eq!(desk.kill("writes", "ann", "something is wrong").await.unwrap(), 1);
-    assert_eq!(session.call("k", &cents(1)).await, Err(Stop::WritesDisabled));
-    assert_eq!(session.call("new", &cents(2)).await, Err(Stop::WritesDisabled));
-    assert_eq!(session.budget().used().tool_calls, 1, "a killed call is not counted");
+    desk.approve(question.action, &question.digest, "ann")
+        .await
+        .unwrap();
+    assert_eq!(
+        desk.kill("writes", "ann", "something is wrong")
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        session.call("k", &cents(1)).await,
+        Err(Stop::WritesDisabled)
+    );
+    assert_eq!(
+        session.call("new", &cents(2)).await,
+        Err(Stop::WritesDisabled)
+    );
+    assert_eq!(
+        session.budget().used().tool_calls,
+        1,
+        "a killed call is not counted"
+    );
     desk.unkill("writes", "ann").await.unwrap();
     let held = waits(session.call("k", &cents(1)).await.unwrap());
     assert_eq!(held.why, Why::Held);
-    desk.approve(question.action, &question.digest, "bob").await.unwrap();
+    desk.approve(question.action, &question.digest, "bob")
+        .await
+        .unwrap();
     assert!(seen(session.call("k", &cents(1)).await.unwrap()).ok());
     for (scope, stop) in [
         ("global", Stop::KilledGlobal),
@@ -195,7 +264,10 @@ async fn a_kill_holds_what_was_signed_until_somebody_decides_anew() {
         assert_eq!(session.call("more", &cents(9)).await, Err(stop), "{scope}");
         desk.unkill(scope, "ann").await.unwrap();
     }
-    assert!(matches!(desk.kill("agents", "a", "b").await, Err(ApprovalError::BadScope { .. })));
+    assert!(matches!(
+        desk.kill("agents", "a", "b").await,
+        Err(ApprovalError::BadScope { .. })
+    ));
 }
 
 #[tokio::test]
@@ -206,18 +278,33 @@ async fn an_edited_action_is_another_one_and_runs_in_the_place_of_the_first() {
     let question = waits(session.call("k", &cents(100)).await.unwrap());
     let desk = stage.desk();
     let old = desk.show(question.action).await.unwrap();
-    let odd = gateway.edit(&old, &old.digest, "ann", r#"{"cents":"many"}"#).await.unwrap_err();
+    let odd = gateway
+        .edit(&old, &old.digest, "ann", r#"{"cents":"many"}"#)
+        .await
+        .unwrap_err();
     assert!(matches!(odd, ApprovalError::BadArgs(_)), "{odd}");
-    let new = gateway.edit(&old, &old.digest, "ann", r#"{"cents":90}"#).await.unwrap();
+    let new = gateway
+        .edit(&old, &old.digest, "ann", r#"{"cents":90}"#)
+        .await
+        .unwrap();
     assert_ne!(new.digest, old.digest);
-    let gone = desk.approve(old.id(), &old.digest, "bob").await.unwrap_err();
+    let gone = desk
+        .approve(old.id(), &old.digest, "bob")
+        .await
+        .unwrap_err();
     assert!(matches!(gone, ApprovalError::Conflict(row) if row.state == State::Edited));
     let stale = desk.approve(new.id(), &old.digest, "bob").await;
     assert_eq!(stale, Err(ApprovalError::OtherDigest));
-    assert_eq!(waits(session.call("k", &cents(100)).await.unwrap()).action, new.id());
+    assert_eq!(
+        waits(session.call("k", &cents(100)).await.unwrap()).action,
+        new.id()
+    );
     desk.approve(new.id(), &new.digest, "ann").await.unwrap();
     let done = seen(session.call("k", &cents(100)).await.unwrap());
-    assert_eq!((done.text().as_str(), done.action), ("paid 90 cents", Some(new.id())));
+    assert_eq!(
+        (done.text().as_str(), done.action),
+        ("paid 90 cents", Some(new.id()))
+    );
 }
 
 /// Gives no receipt the first time, whether or not it did anything.
@@ -266,7 +353,11 @@ async fn what_nobody_saw_the_end_of_is_looked_up_and_never_blindly_repeated() {
     ] {
         for amount in [1, 13] {
             let stage = Stage::new();
-            let lossy = Lossy { pay: stage.pay.clone(), arrives: true, found: found.clone() };
+            let lossy = Lossy {
+                pay: stage.pay.clone(),
+                arrives: true,
+                found: found.clone(),
+            };
             let gateway = Gateway::builder(stage.store.clone())
                 .effect(lossy)
                 .policy(Policy::new().ask("pay", Ask::default()))
@@ -275,14 +366,19 @@ async fn what_nobody_saw_the_end_of_is_looked_up_and_never_blindly_repeated() {
             let session = gateway.session(scope(), Limits::default()).await.unwrap();
             let question = waits(session.call("k", &cents(amount)).await.unwrap());
             let desk = stage.desk();
-            desk.approve(question.action, &question.digest, "ann").await.unwrap();
+            desk.approve(question.action, &question.digest, "ann")
+                .await
+                .unwrap();
             let unknown = waits(session.call("k", &cents(amount)).await.unwrap());
             assert_eq!(unknown.why, Why::Unknown);
             let due_ms = unknown.due_ms.unwrap();
             // It wakes by itself, and not before.
             let wakes = desk.wakes().await.unwrap();
             assert!(wakes.iter().any(|wake| wake.due_ms == due_ms), "{wakes:?}");
-            assert_eq!(waits(session.call("k", &cents(amount)).await.unwrap()), unknown);
+            assert_eq!(
+                waits(session.call("k", &cents(amount)).await.unwrap()),
+                unknown
+            );
             stage.clock.store(due_ms, Ordering::SeqCst);
             let reply = session.call("k", &cents(amount)).await.unwrap();
             let row = desk.show(question.action).await.unwrap();
@@ -294,7 +390,9 @@ async fn what_nobody_saw_the_end_of_is_looked_up_and_never_blindly_repeated() {
             if found == Found::CannotTell {
                 assert_eq!(row.due_ms, None);
                 let finding = (Finding::DidNotHappen, "their books say so");
-                desk.settle(row.id(), &row.digest, "ann", finding).await.unwrap();
+                desk.settle(row.id(), &row.digest, "ann", finding)
+                    .await
+                    .unwrap();
                 assert!(!seen(session.call("k", &cents(amount)).await.unwrap()).ok());
             }
         }
@@ -307,14 +405,24 @@ async fn whoever_comes_after_a_killed_process_looks_it_up_and_whoever_is_beside_
     let session = stage.session(scope()).await;
     let question = waits(session.call("k", &cents(5)).await.unwrap());
     let desk = stage.desk();
-    let signed = desk.approve(question.action, &question.digest, "ann").await.unwrap();
+    let signed = desk
+        .approve(question.action, &question.digest, "ann")
+        .await
+        .unwrap();
     // As it stands when the process dies between the claim and the record.
     let change = Change {
-        guards: vec![Guard::At { id: signed.id(), version: signed.version }],
+        guards: vec![Guard::At {
+            id: signed.id(),
+            version: signed.version,
+        }],
         actions: vec![ActionRow {
             state: State::Executing,
             version: signed.version + 1,
-            sending: Sending { times: 1, epoch: 1, at_ms: 1_000_000 },
+            sending: Sending {
+                times: 1,
+                epoch: 1,
+                at_ms: 1_000_000,
+            },
             ..signed.clone()
         }],
         ..Change::default()
@@ -322,7 +430,12 @@ async fn whoever_comes_after_a_killed_process_looks_it_up_and_whoever_is_beside_
     stage.store.commit(change).await.unwrap();
     let beside = session.call("k", &cents(5)).await;
     assert!(matches!(beside, Err(Stop::Conflict(_))), "{beside:?}");
-    let next = stage.session(Scope { epoch: 2, ..scope() }).await;
+    let next = stage
+        .session(Scope {
+            epoch: 2,
+            ..scope()
+        })
+        .await;
     assert!(seen(next.call("k", &cents(5)).await.unwrap()).ok());
     let row = desk.show(question.action).await.unwrap();
     assert_eq!((row.state, row.sending.times), (State::Succeeded, 2));
@@ -332,16 +445,22 @@ async fn whoever_comes_after_a_killed_process_looks_it_up_and_whoever_is_beside_
 #[tokio::test]
 async fn several_have_to_approve_where_several_are_asked_for_and_not_who_asked() {
     let stage = Stage::new();
-    let ask = Ask { not_by_requester: true, ..Ask::default() };
+    let ask = Ask {
+        not_by_requester: true,
+        ..Ask::default()
+    };
     let gateway = stage.gateway(ask);
     let session = gateway.session(scope(), Limits::default()).await.unwrap();
     let question = waits(session.call("k", &cents(5)).await.unwrap());
     let desk = gateway.approvals();
     assert_eq!(
-        desk.approve(question.action, &question.digest, "local").await,
+        desk.approve(question.action, &question.digest, "local")
+            .await,
         Err(ApprovalError::OwnRequest)
     );
-    desk.approve(question.action, &question.digest, "ann").await.unwrap();
+    desk.approve(question.action, &question.digest, "ann")
+        .await
+        .unwrap();
     assert!(seen(session.call("k", &cents(5)).await.unwrap()).ok());
 }
 
@@ -357,16 +476,45 @@ async fn an_approval_without_the_proof_of_the_key_starts_nothing() {
         .unwrap();
     let session = gateway.session(scope(), Limits::default()).await.unwrap();
     let forged = waits(session.call("a", &cents(1)).await.unwrap());
-    stage.desk().approve(forged.action, &forged.digest, "eve").await.unwrap();
+    stage
+        .desk()
+        .approve(forged.action, &forged.digest, "eve")
+        .await
+        .unwrap();
     assert_eq!(session.call("a", &cents(1)).await, Err(Stop::Drifted));
     let other = stage.desk().sealed([8; 32]);
-    let fork = gateway.session(Scope { run: "r2".into(), ..scope() }, Limits::default()).await.unwrap();
+    let fork = gateway
+        .session(
+            Scope {
+                run: "r2".into(),
+                ..scope()
+            },
+            Limits::default(),
+        )
+        .await
+        .unwrap();
     let forged = waits(fork.call("a", &cents(2)).await.unwrap());
-    other.approve(forged.action, &forged.digest, "eve").await.unwrap();
+    other
+        .approve(forged.action, &forged.digest, "eve")
+        .await
+        .unwrap();
     assert_eq!(fork.call("a", &cents(2)).await, Err(Stop::Drifted));
-    let third = gateway.session(Scope { run: "r3".into(), ..scope() }, Limits::default()).await.unwrap();
+    let third = gateway
+        .session(
+            Scope {
+                run: "r3".into(),
+                ..scope()
+            },
+            Limits::default(),
+        )
+        .await
+        .unwrap();
     let signed = waits(third.call("a", &cents(3)).await.unwrap());
-    gateway.approvals().approve(signed.action, &signed.digest, "ann").await.unwrap();
+    gateway
+        .approvals()
+        .approve(signed.action, &signed.digest, "ann")
+        .await
+        .unwrap();
     assert!(seen(third.call("a", &cents(3)).await.unwrap()).ok());
     assert_eq!(stage.pay.paid().values().copied().collect::<Vec<_>>(), [3]);
 }

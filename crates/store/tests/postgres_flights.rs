@@ -201,6 +201,7 @@ impl Behind {
                     counter: "calls".to_owned(),
                     by: 1,
                 }],
+                ..Change::default()
             };
             Box::pin(async move { store.commit(change).await.unwrap() })
         })

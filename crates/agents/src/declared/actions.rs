@@ -14,7 +14,7 @@ use crate::run::{Application, Route};
 use crate::spent::Spent;
 use crate::{Agent, AgentEventData, Error};
 use paraph_gateway::{Dialect, Gateway, Injections, Step, Stop, ToolCall, parse_action};
-use paraph_graph::{Ctx, END, Graph, NodeError, State, Update, with};
+use paraph_graph::{Ctx, END, Graph, State, Update, with};
 use paraph_models::{ChatRequest, Message, ResponseFormat};
 use payload::{instructions, observation, payload};
 use serde::{Deserialize, Serialize};
@@ -242,13 +242,11 @@ async fn act(state: &ActionsState, ctx: &Ctx) -> paraph_graph::Result<Update<Act
         Err(early) => return Ok(ActionsState::update().ending(Some(early.ending()?))),
     };
     let calling = asking.calling(step);
-    let (row, seen) = match calling
-        .make(ctx, &call, Injections::new().with(ctx))
-        .await?
-    {
+    let id = format!("step-{step}");
+    let injections = Injections::new().with(ctx);
+    let (row, seen) = match calling.make(ctx, (&call, &id), injections).await? {
         Called::Seen(row, seen) => (row, Ok(seen)),
         Called::Stopped(row, stop) => (row, Err(stop)),
-        Called::Waits => return Err(NodeError::msg("a tool waits, and nobody can be asked")),
     };
     let update = ActionsState::update().trace([row]);
     Ok(match seen {

@@ -6,6 +6,9 @@
 
 use super::build::Voice;
 use crate::asking::RunContext;
+use crate::teller::Teller;
+use crate::tool_node::CallSite;
+use crate::waits::Waits;
 use crate::{Agent, AgentEventData, AgentRun, Error, RunResult, Terms};
 use paraph_gateway::{
     Budget, DynTool, Json, Limits, LoopRule, Stop, ToolContext, ToolError, ToolOutput, UNLIMITED,
@@ -83,6 +86,12 @@ impl Child {
             Begun::Over(result) => return self.outcome(&result, None),
         };
         let (result, detail) = self.follow(run, ctx).await?;
+        let approvals = result.approvals().to_vec();
+        if !approvals.is_empty() {
+            // Its caller waits for what it waits for, and then goes on with it.
+            let site: &CallSite = context.get().ok_or_else(by_agents)?;
+            return Err(site.waits(Teller::wait(ctx, &Waits { approvals })));
+        }
         self.outcome(&result, detail)
     }
 

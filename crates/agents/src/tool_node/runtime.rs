@@ -28,22 +28,29 @@ pub struct ToolRuntime<'c> {
 }
 
 /// One call, as its tool node knows it.
-pub(super) struct CallSite {
+pub(crate) struct CallSite {
     id: String,
     /// Why the tool did not end.
     waits: Mutex<Option<NodeError>>,
 }
 
 impl CallSite {
-    pub(super) fn new(id: &str) -> CallSite {
+    pub(crate) fn new(id: &str) -> CallSite {
         CallSite {
             id: id.to_owned(),
             waits: Mutex::new(None),
         }
     }
 
+    /// Keeps what the tool waits for: its own error cannot carry it.
+    pub(crate) fn waits(&self, error: NodeError) -> ToolError {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        *waits = Some(error);
+        ToolError::unfinished()
+    }
+
     /// What the tool waits for, on its way to the engine.
-    pub(super) fn waits_for(self) -> NodeError {
+    pub(crate) fn waits_for(self) -> NodeError {
         let waits = self
             .waits
             .into_inner()
@@ -122,17 +129,8 @@ impl ToolRuntime<'_> {
         self.ctx.context().map_err(|_| Missing::of::<T>().into())
     }
 
-    /// Keeps what the engine said for the tool node: a tool's own error cannot carry it.
     fn pass<T>(&self, result: Result<T, NodeError>) -> Result<T, ToolError> {
-        result.map_err(|error| {
-            let mut waits = self
-                .site
-                .waits
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            *waits = Some(error);
-            ToolError::unfinished()
-        })
+        result.map_err(|error| self.site.waits(error))
     }
 }
 

@@ -3,6 +3,7 @@
 //! No graph and no checkpoint. What bounds it is what bounds every agent: the gateway's session, its budget, and
 //! one reason for which the run ends.
 
+use crate::asking::Unfinished;
 use crate::asking::{Asking, Early, RunContext};
 use crate::calling::Called;
 use crate::ending::Ending;
@@ -12,6 +13,7 @@ use crate::run::AgentRun;
 use crate::teller::Teller;
 use crate::tool_node::result;
 use crate::tools_condition::{OpenCall, calls, open_call};
+use crate::waits::Waits;
 use crate::{Error, Terms};
 use futures::future::{BoxFuture, join_all};
 use futures::stream::{StreamExt as _, unfold};
@@ -239,7 +241,10 @@ impl Loop {
                             .refuse(&teller, &open.call, Stop::MaxToolCalls)
                             .await
                     }
-                    false => calling.make(&teller, &open.call, Injections::new()).await,
+                    false => {
+                        let call = (&open.call, open.id.as_str());
+                        calling.make(&teller, call, Injections::new()).await
+                    }
                 }
             }
         });
@@ -249,11 +254,6 @@ impl Loop {
             let (row, message, stop) = match called? {
                 Called::Seen(row, seen) => (Some(row), result(open, &seen)?, None),
                 Called::Stopped(row, stop) => (Some(row), refusal(open, &stop), Some(stop)),
-                // Nothing that this agent is given asks a person.
-                Called::Waits => {
-                    let stop = Stop::ApprovalPending;
-                    (None, refusal(open, &stop), Some(stop))
-                }
             };
             self.trace.extend(row);
             self.messages.push(message);
@@ -271,7 +271,6 @@ fn refusal(open: &OpenCall, stop: &Stop) -> Message {
 }
 
 fn unfinished(error: &NodeError) -> Ending {
-    use crate::asking::Unfinished;
     match error.downcast_ref::<Unfinished>() {
         Some(Unfinished(stop)) => stop.clone().into(),
         None => Stop::Internal(error.to_string()).into(),
@@ -292,6 +291,10 @@ impl Spoken {
 }
 
 impl Teller for Spoken {
+    fn wait(&self, _: &Waits) -> NodeError {
+        Unfinished(Stop::ApprovalPending).into()
+    }
+
     fn emit(&self, data: AgentEventData) -> BoxFuture<'_, Result<(), NodeError>> {
         // Whoever listens drives the run: if they are gone, so is this.
         let _ = self.tell.send(data);

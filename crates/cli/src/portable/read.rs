@@ -209,9 +209,9 @@ impl Import<'_> {
             by: *by,
         });
         let change = Change {
-            guards: Vec::new(),
             calls: calls.collect(),
             add: add.collect(),
+            ..Change::default()
         };
         if change == Change::default() {
             return Ok(());

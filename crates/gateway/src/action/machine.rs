@@ -222,11 +222,7 @@ impl ActionRow {
     }
 
     /// Nobody knows what came of it. It is looked at again when it is due, or by a person.
-    pub(crate) fn lose_sight(
-        &self,
-        why: Ended,
-        due_ms: Option<u64>,
-    ) -> Result<ActionRow, Refusal> {
+    pub(crate) fn lose_sight(&self, why: Ended, due_ms: Option<u64>) -> Result<ActionRow, Refusal> {
         let mut row = match self.state {
             State::Unknown => ActionRow {
                 version: self.version.saturating_add(1),

@@ -17,7 +17,11 @@ fn proposal() -> Proposal {
         requester: "local".into(),
         tool: "pay".into(),
         level: Level::Write,
-        args: Json::read(r#"{"id":2512292042121000001,"a":"é\u0000"}"#, Bounds::default()).unwrap(),
+        args: Json::read(
+            r#"{"id":2512292042121000001,"a":"é\u0000"}"#,
+            Bounds::default(),
+        )
+        .unwrap(),
         says: "Pay".into(),
         subject: "order:7".into(),
         quorum: 1,
@@ -47,11 +51,20 @@ fn by(id: &str) -> Ended {
 fn the_bytes_hold_all_of_it_in_one_spelling_and_their_digest_tells_any_change() {
     let action = Action::of(proposal()).unwrap();
     assert_eq!(Action::read(&action.bytes).unwrap(), action);
-    assert!(action.bytes.starts_with(r#"{"agent":"clerk","args":{"a":"é\u0000","id":2512292042121000001}"#));
-    assert_eq!(action.digest, sha256(&format!("paraph/action/v1{}", action.bytes)));
+    assert!(
+        action
+            .bytes
+            .starts_with(r#"{"agent":"clerk","args":{"a":"é\u0000","id":2512292042121000001}"#)
+    );
+    assert_eq!(
+        action.digest,
+        sha256(&format!("paraph/action/v1{}", action.bytes))
+    );
     assert!(action.is_intact(&action.digest));
     let mut other = action.clone();
-    other.bytes = other.bytes.replace("2512292042121000001", "2512292042121000002");
+    other.bytes = other
+        .bytes
+        .replace("2512292042121000001", "2512292042121000002");
     assert!(!other.is_intact(&action.digest));
     let edited = Proposal {
         edited: Some((action.id, "ann".into())),
@@ -60,7 +73,12 @@ fn the_bytes_hold_all_of_it_in_one_spelling_and_their_digest_tells_any_change() 
     };
     let edited = Action::of(edited).unwrap();
     assert_eq!(Action::read(&edited.bytes).unwrap(), edited);
-    for broken in ["", "{}", "[1]", &action.bytes.replace("\"schema\":1", "\"schema\":2")] {
+    for broken in [
+        "",
+        "{}",
+        "[1]",
+        &action.bytes.replace("\"schema\":1", "\"schema\":2"),
+    ] {
         assert!(Action::read(broken).is_err(), "{broken}");
     }
     let json = serde_json::to_string(&row()).unwrap();
@@ -98,19 +116,35 @@ fn who_wrote_the_bytes_is_not_one_of_several_who_approve_them() {
     let digest = row.digest.clone();
     let vote = |row: &ActionRow, who: &str| row.approve(&who.into(), &digest, 10);
     assert_eq!(vote(&row, "ed"), Err(Refusal::OwnRequest));
-    let Ok(Voted::Counted(one)) = vote(&row, "ann") else { panic!() };
+    let Ok(Voted::Counted(one)) = vote(&row, "ann") else {
+        panic!()
+    };
     assert_eq!((one.state, one.version), (State::Pending, 2));
     assert_eq!(vote(&one, "ann"), Ok(Voted::Already));
-    let Ok(Voted::Counted(two)) = vote(&one, "bob") else { panic!() };
+    let Ok(Voted::Counted(two)) = vote(&one, "bob") else {
+        panic!()
+    };
     assert_eq!((two.state, two.votes.len()), (State::Approved, 2));
     assert_eq!(two.approve(&"eve".into(), &digest, 10), Err(Refusal::State));
-    assert_eq!(row.approve(&"ann".into(), "other", 10), Err(Refusal::OtherDigest));
-    assert_eq!(row.approve(&"ann".into(), &digest, 1_000), Err(Refusal::Late));
+    assert_eq!(
+        row.approve(&"ann".into(), "other", 10),
+        Err(Refusal::OtherDigest)
+    );
+    assert_eq!(
+        row.approve(&"ann".into(), &digest, 1_000),
+        Err(Refusal::Late)
+    );
     let mut strict = proposal();
     strict.verified = true;
     let row = ActionRow::proposed(Action::of(strict).unwrap(), None);
-    assert_eq!(row.approve(&"ann".into(), &row.digest, 10), Err(Refusal::Unverified));
-    assert!(row.approve(&Person::verified("ann"), &row.digest, 10).is_ok());
+    assert_eq!(
+        row.approve(&"ann".into(), &row.digest, 10),
+        Err(Refusal::Unverified)
+    );
+    assert!(
+        row.approve(&Person::verified("ann"), &row.digest, 10)
+            .is_ok()
+    );
 }
 
 /// Everything that can be done to an action.
@@ -133,10 +167,12 @@ enum Deed {
 fn done(row: &ActionRow, deed: Deed, now_ms: u64) -> Option<ActionRow> {
     let digest = row.digest.clone();
     match deed {
-        Deed::Approve(who) => match row.approve(&format!("p{who}").as_str().into(), &digest, now_ms) {
-            Ok(Voted::Counted(row)) => Some(*row),
-            _ => None,
-        },
+        Deed::Approve(who) => {
+            match row.approve(&format!("p{who}").as_str().into(), &digest, now_ms) {
+                Ok(Voted::Counted(row)) => Some(*row),
+                _ => None,
+            }
+        }
         Deed::Reject => row.reject(&digest, by("ann")).ok().flatten(),
         Deed::Edit => row.edit(&digest, (by("ann"), ActionId::fresh())).ok(),
         Deed::Expire => row.expire(now_ms).ok(),

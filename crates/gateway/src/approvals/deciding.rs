@@ -3,7 +3,8 @@
 use super::{ApprovalError, Approvals, MAX_LOOKS};
 use crate::action::{ActionId, ActionRow, Ended, Person, Refusal, Signer, State, Voted};
 use crate::audit::EventKind;
-use crate::store::{Change, Guard, StoreError, Wake};
+use crate::record::RunRef;
+use crate::store::{Change, Find, Guard, StoreError, Wake};
 
 /// What a person found out about an action of which nobody saw what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +108,41 @@ impl Approvals {
             next.map(Some)
         })
         .await
+    }
+
+    /// Takes back what a run has proposed and nobody has started, because the run is to go no further. Says how many
+    /// actions that were.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn cancel(
+        &self,
+        run: &RunRef,
+        by: impl Into<Person>,
+        why: &str,
+    ) -> Result<usize, ApprovalError> {
+        let (person, why) = (by.into(), reason(why)?);
+        let mut count = 0;
+        for row in self.store.actions(Find::Run(run)).await? {
+            if row.state.is_final() || matches!(row.state, State::Executing | State::Unknown) {
+                continue;
+            }
+            let ended = self.decide(row.id(), |row, at_ms| {
+                let ended = Ended {
+                    by: Signer::Person(person.clone()),
+                    why: why.clone(),
+                    at_ms,
+                };
+                row.cancel(ended).map(Some)
+            });
+            match ended.await {
+                Ok(_) => count += 1,
+                // It was started, or somebody decided.
+                Err(ApprovalError::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(count)
     }
 
     /// Ends what nobody decided about, or nobody started, in time. Says how many there were.

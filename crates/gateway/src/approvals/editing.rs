@@ -28,7 +28,8 @@ impl Gateway {
             let row = desk.show(row.id()).await?;
             let at_ms = desk.now().await?;
             let said = self.edited(&row, &person, (arguments, at_ms))?;
-            let new = Action::of(said).map_err(|error| ApprovalError::BadArgs(error.to_string()))?;
+            let new =
+                Action::of(said).map_err(|error| ApprovalError::BadArgs(error.to_string()))?;
             let ended = Ended {
                 by: Signer::Person(person.clone()),
                 why: String::new(),
@@ -46,7 +47,9 @@ impl Gateway {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(ApprovalError::Conflict(Box::new(desk.show(row.id()).await?)))
+        Err(ApprovalError::Conflict(Box::new(
+            desk.show(row.id()).await?,
+        )))
     }
 
     /// What would be proposed with other arguments.
@@ -93,7 +96,10 @@ impl Approvals {
                 id: from.id(),
                 version: from.version,
             }],
-            audit: vec![old.told(EventKind::Decided, at_ms), new.told(EventKind::Proposed, at_ms)],
+            audit: vec![
+                old.told(EventKind::Decided, at_ms),
+                new.told(EventKind::Proposed, at_ms),
+            ],
             actions: vec![old.clone(), new.clone()],
             ..Change::default()
         };

@@ -16,12 +16,7 @@ impl Approvals {
     ///
     /// # Errors
     /// [`ApprovalError::BadScope`], [`ApprovalError::NoReason`], [`ApprovalError::Store`].
-    pub async fn kill(
-        &self,
-        scope: &str,
-        by: &str,
-        reason: &str,
-    ) -> Result<usize, ApprovalError> {
+    pub async fn kill(&self, scope: &str, by: &str, reason: &str) -> Result<usize, ApprovalError> {
         known(scope)?;
         if reason.trim().is_empty() {
             return Err(ApprovalError::NoReason);
@@ -90,5 +85,8 @@ fn told(kind: EventKind, scope: &str, (by, reason): (&str, &str), at_ms: u64) ->
     };
     let said = [("by", by), ("why", reason)];
     let said = said.into_iter().filter(|(_, text)| !text.is_empty());
-    event.draft_with(said.map(|(name, text)| (name.to_owned(), Field::from(text))).collect())
+    event.draft_with(
+        said.map(|(name, text)| (name.to_owned(), Field::from(text)))
+            .collect(),
+    )
 }

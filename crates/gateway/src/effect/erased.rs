@@ -44,7 +44,12 @@ pub(crate) trait Erased: Send + Sync {
     fn send(self: Arc<Self>, action: Arc<Action>) -> BoxFuture<'static, Sent>;
 
     /// Looks what came of it.
-    fn look(self: Arc<Self>, action: Arc<Action>, times: u64, since: Duration) -> BoxFuture<'static, Chance>;
+    fn look(
+        self: Arc<Self>,
+        action: Arc<Action>,
+        times: u64,
+        since: Duration,
+    ) -> BoxFuture<'static, Chance>;
 }
 
 pub(crate) fn typed<E: Effect>(effect: E) -> Arc<dyn Erased> {
@@ -96,7 +101,11 @@ impl<E: Effect> Erased for Typed<E> {
         Box::pin(async move {
             let args = crate::tool::decode::<E::Args>(&action.said.args);
             let args = args.map_err(|error| error.text)?;
-            let look = async { self.0.reconcile(Attempt::<E>::of(&action, args, (times, since))).await };
+            let look = async {
+                self.0
+                    .reconcile(Attempt::<E>::of(&action, args, (times, since)))
+                    .await
+            };
             let found = AssertUnwindSafe(look).catch_unwind().await;
             Ok(match found.map_err(|_| PANICKED)?.map_err(|e| e.text)? {
                 Found::Done(receipt) => {

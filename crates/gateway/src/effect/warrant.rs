@@ -132,12 +132,18 @@ impl<A> Signed<'_, A> {
     pub fn key(&self) -> String {
         let tenant = &self.action.said.run.tenant;
         let length = tenant.len();
-        sha256(&format!("paraph/key/v1 {length} {tenant} {}", self.action.id))
+        sha256(&format!(
+            "paraph/key/v1 {length} {tenant} {}",
+            self.action.id
+        ))
     }
 
     /// A text to leave on the other side where it has no keys, so that it can be found again.
     pub fn marker(&self) -> String {
-        let proof = sha256(&format!("paraph/marker/v1 {} {}", self.action.id, self.action.digest));
+        let proof = sha256(&format!(
+            "paraph/marker/v1 {} {}",
+            self.action.id, self.action.digest
+        ));
         let proof = proof.get(..16).unwrap_or(&proof);
         format!("paraph:act={};k={proof}", self.action.id)
     }

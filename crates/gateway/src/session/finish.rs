@@ -66,11 +66,7 @@ impl Session {
     }
 
     /// The checks 6 to 8, the tool, and the record. Nothing if the tool has not ended.
-    async fn go(
-        &self,
-        mut ticket: Ticket<'_>,
-        injections: &Injections<'_>,
-    ) -> Result<After, Stop> {
+    async fn go(&self, mut ticket: Ticket<'_>, injections: &Injections<'_>) -> Result<After, Stop> {
         let Some(tool) = self.0.parts.tool(ticket.call.name()) else {
             let name = ticket.call.name();
             return Err(Stop::Internal(format!(

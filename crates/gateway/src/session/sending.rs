@@ -36,10 +36,14 @@ impl Session {
                 at_ms: now_ms,
             };
             let drifted = row.drift(ended).map_err(|_| impossible(&row))?;
-            return self.step(&row, drifted, EventKind::Drifted, Vec::new()).await;
+            return self
+                .step(&row, drifted, EventKind::Drifted, Vec::new())
+                .await;
         }
         if let Ok(expired) = row.expire(now_ms) {
-            return self.step(&row, expired, EventKind::Expired, Vec::new()).await;
+            return self
+                .step(&row, expired, EventKind::Expired, Vec::new())
+                .await;
         }
         self.send(ticket, tool, (row, now_ms), injections).await
     }
@@ -51,7 +55,10 @@ impl Session {
         if !action.is_intact(&row.digest) || !signed || !self.0.parts.seal.holds(row) {
             return Some("the stored bytes are not those that were signed".to_owned());
         }
-        if matches!(self.0.parts.policy.verdict(&action.said.tool), Verdict::Denied { .. }) {
+        if matches!(
+            self.0.parts.policy.verdict(&action.said.tool),
+            Verdict::Denied { .. }
+        ) {
             return Some("a rule denies it by now".to_owned());
         }
         let args = &action.said.args;
@@ -60,7 +67,12 @@ impl Session {
         }
         let now = match tool.prepare(args) {
             Ok(prepared) => canonical(&prepared.args, Numbers::Any),
-            Err(error) => return Some(format!("its arguments cannot be read any more: {}", error.text)),
+            Err(error) => {
+                return Some(format!(
+                    "its arguments cannot be read any more: {}",
+                    error.text
+                ));
+            }
         };
         match now == canonical(args, Numbers::Any) {
             true => None,
@@ -98,9 +110,7 @@ impl Session {
             Err(error) => return Err(broken(error)),
         }
         let settled = match &tool.effect {
-            Some(effect) => {
-                self.do_it(ticket, tool, effect.clone(), sent).await?
-            }
+            Some(effect) => self.do_it(ticket, tool, effect.clone(), sent).await?,
             None => self.read_it(ticket, tool, sent, injections).await?,
         };
         Ok(Look::Over(settled))
@@ -135,7 +145,10 @@ impl Session {
         let work = async move {
             let sending = tokio::time::timeout(limit, effect.send(shared(&row))).await;
             let sent = sending.unwrap_or_else(|_| {
-                Sent::Unknown(format!("it took longer than {} seconds", limit.as_secs_f32()))
+                Sent::Unknown(format!(
+                    "it took longer than {} seconds",
+                    limit.as_secs_f32()
+                ))
             });
             session.settle(row, sent, record, of_call).await
         };
@@ -268,9 +281,10 @@ impl Session {
             Ok(Found::NotYet(wait)) => {
                 row.lose_sight(ended("it may still arrive"), Some(later(now_ms, wait)))
             }
-            Ok(Found::CannotTell) => {
-                row.lose_sight(ended("nobody but a person can find out what came of it"), None)
-            }
+            Ok(Found::CannotTell) => row.lose_sight(
+                ended("nobody but a person can find out what came of it"),
+                None,
+            ),
             Err(why) => {
                 let due_ms = later(now_ms, patience(row.version));
                 row.lose_sight(ended(&why), Some(due_ms))
@@ -291,7 +305,10 @@ struct Settled {
 }
 
 /// What the call gets once its action is over; on its own, so that a task can have it.
-fn outcome_of(ticket: &Ticket<'_>, tool: &Registered) -> impl Fn(&ActionRow) -> Outcome + Send + use<> {
+fn outcome_of(
+    ticket: &Ticket<'_>,
+    tool: &Registered,
+) -> impl Fn(&ActionRow) -> Outcome + Send + use<> {
     let (call, cap) = (ticket.call.clone(), tool.output_cap);
     move |row| outcome(&call, cap, row)
 }
@@ -301,7 +318,10 @@ async fn looked_up(
     effect: Arc<dyn Erased>,
     (row, since): (&ActionRow, Duration),
 ) -> Chance {
-    let looking = tokio::spawn(tokio::time::timeout(limit, effect.look(shared(row), row.sending.times, since)));
+    let looking = tokio::spawn(tokio::time::timeout(
+        limit,
+        effect.look(shared(row), row.sending.times, since),
+    ));
     match looking.await {
         Ok(Ok(found)) => found,
         Ok(Err(_)) => Err("looking it up took too long".to_owned()),

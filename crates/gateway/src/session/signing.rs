@@ -52,7 +52,9 @@ impl Session {
             }
         }
         let key = &ticket.place.record.key;
-        Err(Stop::Conflict(format!("the action of the call `{key}` does not come to rest")))
+        Err(Stop::Conflict(format!(
+            "the action of the call `{key}` does not come to rest"
+        )))
     }
 
     async fn look(
@@ -68,9 +70,15 @@ impl Session {
             State::Executing => self.overtake(row).await,
             State::Unknown => self.find_out(ticket, tool, row, injections).await,
             // `standing` has followed those.
-            State::Edited => Err(Stop::Internal("an edited action has no successor".to_owned())),
+            State::Edited => Err(Stop::Internal(
+                "an edited action has no successor".to_owned(),
+            )),
             State::Drifted => Err(Stop::Drifted),
-            State::Succeeded | State::Failed | State::Rejected | State::Expired | State::Cancelled => {
+            State::Succeeded
+            | State::Failed
+            | State::Rejected
+            | State::Expired
+            | State::Cancelled => {
                 let outcome = outcome(ticket.call, tool.output_cap, &row);
                 self.record(ticket, outcome.clone().into()).await?;
                 Ok(Look::Over(After::Ended(outcome)))
@@ -82,7 +90,13 @@ impl Session {
     async fn standing(&self, id: ActionId) -> Result<ActionRow, Stop> {
         let mut id = id;
         loop {
-            let found = self.0.parts.store.actions(Find::Id(id)).await.map_err(broken)?;
+            let found = self
+                .0
+                .parts
+                .store
+                .actions(Find::Id(id))
+                .await
+                .map_err(broken)?;
             let Some(row) = found.into_iter().next() else {
                 return Err(Stop::StoreError(format!("the action {id} is gone")));
             };
@@ -173,7 +187,9 @@ impl Session {
     async fn wait(&self, row: ActionRow) -> Result<Look, Stop> {
         let now_ms = self.now().await?;
         if let Ok(expired) = row.expire(now_ms) {
-            return self.step(&row, expired, EventKind::Expired, Vec::new()).await;
+            return self
+                .step(&row, expired, EventKind::Expired, Vec::new())
+                .await;
         }
         let why = match row.state {
             State::Held => Why::Held,
@@ -194,7 +210,9 @@ impl Session {
             why: "whoever started it is gone".to_owned(),
             at_ms: now_ms,
         };
-        let lost = row.lose_sight(why, Some(now_ms)).map_err(|_| impossible(&row))?;
+        let lost = row
+            .lose_sight(why, Some(now_ms))
+            .map_err(|_| impossible(&row))?;
         self.step(&row, lost, EventKind::Unknown, Vec::new()).await
     }
 
@@ -206,7 +224,10 @@ impl Session {
         kind: EventKind,
         guards: Vec<Guard>,
     ) -> Result<Look, Stop> {
-        let now_ms = to.ended.as_ref().map_or(to.sending.at_ms, |ended| ended.at_ms);
+        let now_ms = to
+            .ended
+            .as_ref()
+            .map_or(to.sending.at_ms, |ended| ended.at_ms);
         let mut change = Change {
             guards: vec![at(from)],
             audit: vec![to.told(kind, now_ms)],
@@ -227,7 +248,11 @@ impl Session {
     /// The end of a run that met one of these switches.
     pub(super) async fn killed_by(&self, scopes: &[String]) -> Result<Stop, Stop> {
         let parts = &self.0.parts;
-        let on = parts.kills.on(&*parts.store, scopes, true).await.map_err(broken)?;
+        let on = parts
+            .kills
+            .on(&*parts.store, scopes, true)
+            .await
+            .map_err(broken)?;
         Ok(kill::stop(on.as_deref().unwrap_or(kill::GLOBAL)))
     }
 }
@@ -240,7 +265,11 @@ pub(super) fn at(row: &ActionRow) -> Guard {
 }
 
 pub(super) fn impossible(row: &ActionRow) -> Stop {
-    Stop::Internal(format!("the action {} cannot go on from {}", row.id(), row.state))
+    Stop::Internal(format!(
+        "the action {} cannot go on from {}",
+        row.id(),
+        row.state
+    ))
 }
 
 pub(super) fn waiting(row: &ActionRow, why: Why) -> Waiting {
@@ -293,7 +322,11 @@ pub(super) fn outcome(call: &ToolCall, output_cap: usize, row: &ActionRow) -> Ou
 /// What the model reads of an action that did not happen.
 fn ending_failure(row: &ActionRow) -> Failure {
     let tool = row.action.said.tool.clone();
-    let why = row.ended.as_ref().map(|ended| ended.why.clone()).unwrap_or_default();
+    let why = row
+        .ended
+        .as_ref()
+        .map(|ended| ended.why.clone())
+        .unwrap_or_default();
     match row.state {
         State::Expired => Failure::Expired { tool },
         State::Failed => Failure::Error { tool, detail: why },

@@ -73,9 +73,7 @@ impl std::fmt::Debug for MemoryStore {
 impl Kept {
     fn holds(&self, guard: &Guard, change: &Change, now_ms: u64) -> bool {
         let found = |run: &Arc<RunRef>, key: &str| {
-            self.runs
-                .get(run)
-                .and_then(|run: &Run| run.calls.get(key))
+            self.runs.get(run).and_then(|run: &Run| run.calls.get(key))
         };
         match guard {
             Guard::Fresh { run, key } => found(run, key).is_none(),
