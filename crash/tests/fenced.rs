@@ -126,7 +126,7 @@ fn go_on(child: Running) -> Attempt {
 #[test]
 fn every_write_of_a_stopped_process_is_refused_after_a_takeover() {
     let folder = folder();
-    let mut refused = 0;
+    let (mut refused, mut blocked) = (0, 0);
     for cycle in 0..cycles() {
         let counter = Counter::start().unwrap();
         counter.hold("linger");
@@ -142,8 +142,15 @@ fn every_write_of_a_stopped_process_is_refused_after_a_takeover() {
             ..first_order
         };
         let second = launch().mode("take").start(&second_order).unwrap();
-        assert_eq!(second.end(None).unwrap().end, End::Done);
+        let second = second.end(None).unwrap().end;
         signal(&first, Signal::CONT);
+        if holds_the_file(&second) {
+            // It was stopped within a transaction, as its lease was renewed: nobody can write to that file.
+            let _ = first.end(None).unwrap();
+            blocked += 1;
+            continue;
+        }
+        assert_eq!(second, End::Done);
         let ended = first.end(None).unwrap();
         assert_eq!(ended.end, End::Done, "{ended:?}");
         let accepted = ended
@@ -154,8 +161,14 @@ fn every_write_of_a_stopped_process_is_refused_after_a_takeover() {
         assert_eq!((ended.refused(), accepted), (3, 0), "{ended:?}");
         refused += ended.refused();
     }
+    assert!(blocked <= 1 + cycles() / 50, "{blocked} of {} held the file", cycles());
     println!(
-        "{refused} late writes in {} takeovers, all refused",
-        cycles()
+        "{refused} late writes in {} takeovers, all refused; {blocked} were stopped while they held the file",
+        cycles() - blocked
     );
+}
+
+/// Whether a process ended because a stopped one holds SQLite's lock on the file. It says so, and wrote nothing.
+fn holds_the_file(end: &End) -> bool {
+    matches!(end, End::Failed { said, .. } if said.contains("another program has the file locked"))
 }

@@ -14,8 +14,10 @@ use std::time::Duration;
 /// It cannot be made outside of the gateway, nor copied, kept, changed, read from anywhere, or used for another effect:
 ///
 /// ```compile_fail,E0451
-/// use paraph_gateway::{Warrant, examples::Pay};
-/// fn forge() -> Warrant<'static, Pay> { Warrant { signed: todo!(), effect: std::marker::PhantomData } }
+/// use paraph_gateway::{Signed, Warrant, examples::{Amount, Pay}};
+/// fn forge(signed: Signed<'static, Amount>) -> Warrant<'static, Pay> {
+///     Warrant { signed, effect: std::marker::PhantomData }
+/// }
 /// ```
 /// ```compile_fail,E0599
 /// use paraph_gateway::{Warrant, examples::Pay};
