@@ -1,7 +1,7 @@
 //! Runs that wait for people: both calls of a message at once, decided elsewhere, gone on with in another process.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use paraph_agents::{React, RunResult, Stores, Terms};
+use paraph_agents::{Agent, RunResult, Stores, Terms, react};
 use paraph_gateway::examples::Pay;
 use paraph_gateway::{Approvals, Ask, Gateway, LoopRule, Person, Policy, State, Stop};
 use paraph_models::ScriptedModel;
@@ -16,13 +16,13 @@ fn script() -> String {
 }
 
 /// The agent as a process has it.
-fn agent(stores: &Stores, pay: &Pay) -> React {
+fn agent(stores: &Stores, pay: &Pay) -> Agent {
     let gateway = Gateway::builder(stores.records.clone())
         .effect(pay.clone())
         .policy(Policy::new().ask("pay", Ask::default()))
         .build()
         .unwrap();
-    React::new("clerk", "Pay.", gateway).unwrap().on(stores.threads.clone())
+    react("clerk", "Pay.", gateway).unwrap().on(stores.threads.clone())
 }
 
 fn terms(lines: &str) -> Terms {
