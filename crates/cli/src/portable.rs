@@ -74,7 +74,8 @@ struct Run {
     updated_ms: u64,
     attempts: u32,
     error: Option<String>,
-    /// The gateway's records of its calls, by which none of them is made twice.
+    /// The gateway's records of its calls, by which none of them is made twice. Actions, their signatures and the audit
+    /// stay where they were made: a call whose action was not over is refused where its thread is read in.
     #[serde(default)]
     calls: Vec<CallRecord>,
     /// What it used beside its calls.

@@ -97,6 +97,7 @@ fn call(run: RunId) -> CallRecord {
         arguments: json!({"x": SECRET}).to_string(),
         args_hash: String::new(),
         args_digest: String::new(),
+        action: None,
         outcome: None,
         full_output: None,
         ms: 0,

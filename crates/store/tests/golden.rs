@@ -4,8 +4,10 @@
 //! program changes; whoever changes the format adds a file.
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
+mod deeds;
 mod suite;
 
+use paraph_gateway::{Change, Find, State, Store as _};
 use paraph_graph::{
     CheckpointId, Checkpoints, EventLog, HistoryQuery, LogEntry, LogQuery, Memory, Name, NoteKind,
     PatchKind, RunEnd, RunId, RunQuery, RunStatus, Scope, Source, Standing, TaskId, ThreadStatus,
@@ -23,7 +25,7 @@ fn golden(format: i64) -> PathBuf {
 }
 
 /// The formats there have been.
-const FORMATS: [i64; 2] = [1, 2];
+const FORMATS: [i64; 3] = [1, 2, 3];
 
 fn id(n: u128) -> Uuid {
     Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 | n)
@@ -126,6 +128,49 @@ async fn write_rest(store: &Sqlite, line: &Line) {
     Memory::put(store, &space, "k", json!({"likes": "tea"}), None)
         .await
         .unwrap();
+    write_gateway(store).await;
+}
+
+/// What the gateway keeps: of each kind something, since format 3.
+fn of_gateway() -> Change {
+    let thread = "a thread of ünï\u{0}code";
+    let rows = [
+        deeds::action(thread, 1, State::Pending),
+        deeds::action("another", 2, State::Succeeded),
+    ];
+    Change {
+        calls: vec![deeds::call(&deeds::run(thread, "1"))],
+        wake: vec![deeds::wake(&rows[0])],
+        kill: vec![deeds::kill("tool:\u{0}é")],
+        actions: rows.to_vec(),
+        ..deeds::audited(3)
+    }
+}
+
+async fn write_gateway(store: &Sqlite) {
+    store.commit(of_gateway()).await.unwrap();
+}
+
+async fn gateway_is_there(store: &Sqlite) {
+    let should = of_gateway();
+    for row in &should.actions {
+        let found = store.actions(Find::Id(row.id())).await;
+        assert_eq!(found, Ok(vec![row.clone()]));
+    }
+    let subject = Find::Subject {
+        tenant: "acme",
+        thread: "a thread of ünï\u{0}code",
+        subject: "order:1",
+    };
+    let about = store.actions(subject).await.unwrap();
+    assert_eq!(about, should.actions[..1]);
+    let calls = store.calls(&should.calls[0].run).await.unwrap();
+    assert_eq!(calls, should.calls);
+    assert_eq!(store.wakes(9).await.unwrap(), should.wake);
+    assert_eq!(store.kills().await.unwrap(), should.kill);
+    let chain = store.audit("acme", 0, 9).await.unwrap();
+    let checked = paraph_gateway::Verifier::check("acme", &chain, &[]).unwrap();
+    assert_eq!((checked.entries, checked.details), (3, 3));
 }
 
 #[tokio::test]
@@ -240,6 +285,11 @@ async fn a_store_of_each_format_is_read_as_it_was_written_and_written_to() {
         let path = folder.path().join("a.db");
         std::fs::copy(golden(format), &path).unwrap();
         let store = open(&path).await;
+        if format < 3 {
+            // What came with format 3 can be written to a file that was made before.
+            write_gateway(&store).await;
+        }
+        gateway_is_there(&store).await;
         is_whole(&store).await;
         drop(store);
 

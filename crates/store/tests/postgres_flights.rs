@@ -7,11 +7,12 @@
 )]
 
 mod cluster;
+mod deeds;
 mod suite;
 
 use cluster::Cluster;
 use futures::future::BoxFuture;
-use paraph_gateway::{Add, Change, Guard, RunRef, Store as _};
+use paraph_gateway::{ActionRow, Add, Change, Guard, RunRef, State, Store as _};
 use paraph_graph::{
     Checkpoints, LogEntry, Memory, NoteKind, PatchKind, RunEnd, RunId, RunStatus, Standing,
 };
@@ -207,6 +208,65 @@ impl Behind {
         })
         .await
     }
+
+    /// What a run has used, which depends on nothing.
+    async fn usage(&self) -> u32 {
+        self.fewest(|store| {
+            let change = Change {
+                add: vec![Add {
+                    run: deeds::run("t", "r"),
+                    counter: "tokens".to_owned(),
+                    by: 1,
+                }],
+                ..Change::default()
+            };
+            Box::pin(async move { store.commit(change).await.unwrap() })
+        })
+        .await
+    }
+
+    /// An action that is started: of all changes the one with the most guards.
+    async fn claim(&self) -> u32 {
+        let mut row = deeds::action("t", 1, State::Approved);
+        self.store
+            .commit(deeds::change(&[row.clone()]))
+            .await
+            .unwrap();
+        self.fewest(|store| {
+            let guards = vec![
+                Guard::At {
+                    id: row.id(),
+                    version: row.version,
+                },
+                Guard::Alive {
+                    scopes: vec!["global".to_owned()],
+                },
+                Guard::Before { at_ms: u64::MAX },
+                Guard::Most {
+                    run: deeds::run("day", "ann"),
+                    counter: "cents".to_owned(),
+                    most: 1000,
+                },
+            ];
+            row = ActionRow {
+                version: row.version + 1,
+                ..row.clone()
+            };
+            let change = Change {
+                guards,
+                actions: vec![row.clone()],
+                wake: vec![deeds::wake(&row)],
+                add: vec![Add {
+                    run: deeds::run("day", "ann"),
+                    counter: "cents".to_owned(),
+                    by: 1,
+                }],
+                ..deeds::audited(2)
+            };
+            Box::pin(async move { store.commit(change).await.unwrap() })
+        })
+        .await
+    }
 }
 
 fn at_rest(values: Option<Value>) -> Standing {
@@ -233,6 +293,8 @@ async fn a_put_waits_for_the_server_twice_and_what_depends_on_nothing_once() {
         ("finish", behind.finish().await),
         ("memory", behind.memory().await),
         ("gateway", behind.gateway().await),
+        ("usage", behind.usage().await),
+        ("claim", behind.claim().await),
     ];
     let expected = [
         ("put", 2),
@@ -241,6 +303,8 @@ async fn a_put_waits_for_the_server_twice_and_what_depends_on_nothing_once() {
         ("finish", 2),
         ("memory", 1),
         ("gateway", 2),
+        ("usage", 1),
+        ("claim", 2),
     ];
     assert_eq!(counted, expected);
 }
