@@ -161,7 +161,11 @@ fn every_write_of_a_stopped_process_is_refused_after_a_takeover() {
         assert_eq!((ended.refused(), accepted), (3, 0), "{ended:?}");
         refused += ended.refused();
     }
-    assert!(blocked <= 1 + cycles() / 50, "{blocked} of {} held the file", cycles());
+    assert!(
+        blocked <= 1 + cycles() / 50,
+        "{blocked} of {} held the file",
+        cycles()
+    );
     println!(
         "{refused} late writes in {} takeovers, all refused; {blocked} were stopped while they held the file",
         cycles() - blocked

@@ -9,7 +9,8 @@ use serde_json::json;
 use std::sync::Arc;
 
 fn script() -> String {
-    let call = |id: &str, cents: u32| json!({"id": id, "name": "pay", "arguments": {"cents": cents}});
+    let call =
+        |id: &str, cents: u32| json!({"id": id, "name": "pay", "arguments": {"cents": cents}});
     let asks = json!({"content": "", "tool_calls": [call("a", 1), call("b", 2)]});
     let answer = json!({"content": "Done."});
     format!("{asks}\n{answer}\n")
@@ -22,7 +23,9 @@ fn agent(stores: &Stores, pay: &Pay) -> Agent {
         .policy(Policy::new().ask("pay", Ask::default()))
         .build()
         .unwrap();
-    react("clerk", "Pay.", gateway).unwrap().on(stores.threads.clone())
+    react("clerk", "Pay.", gateway)
+        .unwrap()
+        .on(stores.threads.clone())
 }
 
 fn terms(lines: &str) -> Terms {
@@ -41,36 +44,82 @@ fn waits(result: &RunResult) -> usize {
 #[tokio::test]
 async fn a_run_waits_for_each_of_its_calls_and_goes_on_with_those_that_were_decided() {
     let (stores, pay) = (Stores::in_memory(), Pay::default());
-    let run = agent(&stores, &pay).start("Pay.", &terms(&script())).await.unwrap();
+    let run = agent(&stores, &pay)
+        .start("Pay.", &terms(&script()))
+        .await
+        .unwrap();
     let id = run.run_id();
     let first = run.result().await;
     assert_eq!(waits(&first), 2);
     let json = serde_json::to_value(&first).unwrap();
-    assert_eq!((json["status"].as_str(), &json["stop_reason"]), (Some("waiting"), &json!("approval_pending")));
-    let says: Vec<_> = first.approvals().iter().map(|it| it.says.as_str()).collect();
+    assert_eq!(
+        (json["status"].as_str(), &json["stop_reason"]),
+        (Some("waiting"), &json!("approval_pending"))
+    );
+    let says: Vec<_> = first
+        .approvals()
+        .iter()
+        .map(|it| it.says.as_str())
+        .collect();
     assert_eq!(says, ["Pay 1 cents", "Pay 2 cents"]);
     assert!(pay.paid().is_empty());
 
     // Another process, before anybody has decided: it waits on, for the same.
     // The model goes on where it was.
     let rest = script();
-    let again = agent(&stores, &pay).resume(id, &terms(&rest)).await.unwrap().result().await;
+    let again = agent(&stores, &pay)
+        .resume(id, &terms(&rest))
+        .await
+        .unwrap()
+        .result()
+        .await;
     assert_eq!(again.approvals(), first.approvals());
 
     let desk = Approvals::new(stores.records.clone());
-    let [one, two] = first.approvals() else { panic!() };
+    let [one, two] = first.approvals() else {
+        panic!()
+    };
     desk.approve(one.id, &one.digest, "ann").await.unwrap();
-    let again = agent(&stores, &pay).resume(id, &terms(&rest)).await.unwrap().result().await;
+    let again = agent(&stores, &pay)
+        .resume(id, &terms(&rest))
+        .await
+        .unwrap()
+        .result()
+        .await;
     assert_eq!(again.approvals(), std::slice::from_ref(two));
     assert_eq!(pay.paid().values().copied().collect::<Vec<_>>(), [1]);
 
-    desk.reject(two.id, &two.digest, Person::verified("bob"), "once is enough").await.unwrap();
-    let last = agent(&stores, &pay).resume(id, &terms(&rest)).await.unwrap().result().await;
-    assert_eq!((last.stop(), last.answer()), (&Stop::Success, Some("Done.")));
-    let RunResult::Messages(last) = last else { panic!() };
+    desk.reject(
+        two.id,
+        &two.digest,
+        Person::verified("bob"),
+        "once is enough",
+    )
+    .await
+    .unwrap();
+    let last = agent(&stores, &pay)
+        .resume(id, &terms(&rest))
+        .await
+        .unwrap()
+        .result()
+        .await;
+    assert_eq!(
+        (last.stop(), last.answer()),
+        (&Stop::Success, Some("Done."))
+    );
+    let RunResult::Messages(last) = last else {
+        panic!()
+    };
     let read = serde_json::to_string(&last.messages).unwrap();
-    assert!(read.contains("paid 1 cents") && read.contains("once is enough"), "{read}");
-    let rows: Vec<_> = last.trace.iter().map(|row| (row.ok, row.stop_reason.as_deref())).collect();
+    assert!(
+        read.contains("paid 1 cents") && read.contains("once is enough"),
+        "{read}"
+    );
+    let rows: Vec<_> = last
+        .trace
+        .iter()
+        .map(|row| (row.ok, row.stop_reason.as_deref()))
+        .collect();
     assert_eq!(rows, [(true, None), (false, Some("approval_rejected"))]);
     assert_eq!(pay.paid().len(), 1);
     assert_eq!(desk.show(one.id).await.unwrap().state, State::Succeeded);
