@@ -63,7 +63,8 @@ pub fn peak_of_this_process() -> Result<usize, Fault> {
     Ok(kibibytes * 1024)
 }
 
-fn beside(name: &str) -> Result<PathBuf, Fault> {
+/// A binary of this package.
+pub(crate) fn beside(name: &str) -> Result<PathBuf, Fault> {
     Ok(env::current_exe()?.with_file_name(name))
 }
 

@@ -6,6 +6,7 @@
 //! - `ground`: the stores that outlive a process, each fresh for one run;
 //! - `bare`: the floor of those: a loop that commits the same bytes;
 //! - `case`: one shape with its graph and its hand-written floor, run once;
+//! - `mcp_server`: what the shape `mcp_N` talks to;
 //! - [`shapes`]: all shapes by name; `benches/langgraph/bench.py` has the same ones;
 //! - `sample`: many runs of several contenders, interleaved;
 //! - `child`: what must be measured in a process of its own;
@@ -20,6 +21,8 @@ mod bare;
 
 mod case;
 
+mod mcp_server;
+
 pub mod shapes;
 
 mod sample;
@@ -33,6 +36,7 @@ mod table;
 pub use case::{Case, Fault, Floor, Run, Shape};
 pub use child::{Counts, count, measure_peak, peak_of_this_process};
 pub use ground::{POSTGRES, set_postgres};
+pub use mcp_server::{MCP_SERVER, serve_mcp};
 pub use peer::{Peer, Saver};
 pub use sample::{Times, measure};
 pub use setting::{Kept, Save, Setting};

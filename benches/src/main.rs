@@ -1,13 +1,14 @@
 //! `paraph-bench [--python PATH] [SHAPE[@SETTING]…]`: measures the shapes and prints one table. `benches/run` starts it.
 //!
 //! `paraph-bench once SHAPE SETTING` runs one shape once and prints the process's peak of memory; the harness starts
-//! itself like that. It judges nothing: a slow run is a row of the table, not a failure.
+//! itself like that. `paraph-bench mcp-server` is the server of the shape `mcp_N`. It judges nothing: a slow run is a row
+//! of the table, not a failure.
 
 use std::path::{Path, PathBuf};
 
 use bench::{
-    Fault, POSTGRES, Peer, Row, Saver, Setting, Table, count, measure, measure_peak,
-    peak_of_this_process, set_postgres, shapes,
+    Fault, MCP_SERVER, POSTGRES, Peer, Row, Saver, Setting, Table, count, measure, measure_peak,
+    peak_of_this_process, serve_mcp, set_postgres, shapes,
 };
 
 #[path = "../../crates/store/tests/cluster/mod.rs"]
@@ -23,6 +24,11 @@ async fn main() -> Result<(), Fault> {
         && once == "once"
     {
         return run_once(shape, setting).await;
+    }
+    if let [mode] = arguments.as_slice()
+        && mode == MCP_SERVER
+    {
+        return serve_mcp();
     }
     let python = take_python(&mut arguments)?;
     let mut wanted = Vec::new();

@@ -9,6 +9,7 @@ use crate::{Fault, Shape};
 mod active;
 mod fanout;
 mod load;
+mod mcp;
 mod parallel;
 mod paused;
 mod react;
@@ -18,7 +19,7 @@ mod threads;
 mod wide;
 
 /// The names of all shapes, in the order of the table.
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 22] = [
     "sequential_10",
     "sequential_1000",
     "sequential_10000",
@@ -40,6 +41,7 @@ pub const NAMES: [&str; 21] = [
     "paused_10000",
     "calls_1000",
     "tokens_10000",
+    "mcp_1000",
 ];
 
 /// Builds the shape with that name.
@@ -68,6 +70,7 @@ pub fn build(name: &str) -> Result<Box<dyn Shape>, Fault> {
         "load" => load::shape(number()?)?,
         "calls" => talk::shape(Talk::Calls(number()?)),
         "tokens" => talk::shape(Talk::Tokens(number()?)),
+        "mcp" => mcp::shape(number()?),
         "paused" => paused::shape(number()?)?,
         "parallel" => parallel::waiting(number()?)?,
         "cpu" => parallel::spinning(number()?)?,

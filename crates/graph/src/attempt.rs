@@ -15,7 +15,7 @@ use crate::{
 };
 use futures::FutureExt;
 use serde::{Deserialize, Serialize};
-use std::{future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{any::Any, future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 /// One task to be done, apart from the machine that knows it.
 pub(crate) struct Assignment {
@@ -96,7 +96,9 @@ pub(crate) async fn attempt<S: State>(
             attempts,
             task.birth.at.as_u64_pair().1 ^ u64::from(task.birth.index),
         );
-        if let Err(e) = note_retry(session, task, attempts, wait).await {
+        // Boxed, as what follows a failure mostly is: a task that does not fail need not keep room for it.
+        let noted = Box::pin(note_retry(session, task, attempts, wait)).await;
+        if let Err(e) = noted {
             return settled(Err(e.into()), attempts);
         }
         if !pause(halt, wait).await {
@@ -171,12 +173,13 @@ async fn once<S: State>(
         },
         true => tokio::select! {
             biased;
-            out = permitted(work, ctx, timeout, policy) => out,
+            // Boxed, so that only tasks under a limit need the room that it takes.
+            out = Box::pin(permitted(work, ctx, timeout, policy)) => out,
             () = halted(ctx) => Err(NodeError::halted()),
         },
         // A subgraph ends its own tasks, and they take the permits.
         false if unlimited => work.await,
-        false => limited(work, ctx, timeout, policy).await,
+        false => Box::pin(limited(work, ctx, timeout, policy)).await,
     }
 }
 
@@ -235,18 +238,32 @@ async fn silent(limit: Option<Duration>, ctx: &Ctx) {
     }
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> NodeError {
+fn panicked(panic: &(dyn Any + Send)) -> NodeError {
     NodeError::msg(format!("panicked: {}", words_of(panic)))
 }
 
 /// Work whose panics end as an error: for what runs between nodes, which have their own guard.
-pub(crate) async fn guarded<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let done = AssertUnwindSafe(work).catch_unwind().await;
-    done.unwrap_or_else(|panic| Err(Error::Panicked(words_of(&*panic).to_owned())))
+///
+/// No `async fn`, which would hold the work twice: as an argument and where it is awaited.
+pub(crate) fn guarded<T>(
+    work: impl Future<Output = Result<T, Error>>,
+) -> impl Future<Output = Result<T, Error>> {
+    let done = AssertUnwindSafe(work).catch_unwind();
+    done.map(|done| done.unwrap_or_else(|panic| Err(as_error(&*panic))))
+}
+
+/// The same for work that waits for nothing.
+pub(crate) fn guarded_now<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let done = std::panic::catch_unwind(AssertUnwindSafe(work));
+    done.unwrap_or_else(|panic| Err(as_error(&*panic)))
+}
+
+fn as_error(panic: &(dyn Any + Send)) -> Error {
+    Error::Panicked(words_of(panic).to_owned())
 }
 
 /// What a panic said.
-fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
+fn words_of(panic: &(dyn Any + Send)) -> &str {
     let text = panic
         .downcast_ref::<&str>()
         .copied()

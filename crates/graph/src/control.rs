@@ -8,7 +8,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicU8, Ordering},
 };
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Why a run is cancelled.
@@ -64,6 +64,26 @@ pub enum Ending {
     Failed,
 }
 
+impl Ending {
+    const ALL: [Ending; 4] = [
+        Ending::Finished,
+        Ending::Cancelled,
+        Ending::Drained,
+        Ending::Failed,
+    ];
+}
+
+/// A value as one byte: its place in the list of all, from 1 on.
+fn code_of<T: PartialEq>(all: &[T], value: T) -> u8 {
+    let place = all.iter().position(|one| *one == value);
+    place.and_then(|at| u8::try_from(at).ok()).unwrap_or(0) + 1
+}
+
+/// The value of such a byte; nothing of 0.
+fn coded<T: Copy>(all: &[T], code: u8) -> Option<T> {
+    all.get(usize::from(code.checked_sub(1)?)).copied()
+}
+
 /// Ends tasks, and those below them. Shared, since a clone of the token itself takes a lock.
 pub(crate) type Halt = Arc<CancellationToken>;
 
@@ -71,8 +91,16 @@ pub(crate) type Halt = Arc<CancellationToken>;
 #[derive(Clone)]
 pub struct Control {
     pub(crate) token: Halt,
-    flags: Arc<AtomicU8>,
-    ending: watch::Sender<Option<Ending>>,
+    shared: Arc<Shared>,
+}
+
+/// What is wished of a run, and how it ended. A channel would say the latter too, in ten times the room.
+#[derive(Default)]
+struct Shared {
+    wishes: AtomicU8,
+    /// 0, or one more than the place in [`Ending::ALL`].
+    ending: AtomicU8,
+    ended: Notify,
 }
 
 const DRAIN: u8 = 0x80;
@@ -81,8 +109,7 @@ impl Default for Control {
     fn default() -> Self {
         Control {
             token: Arc::new(CancellationToken::new()),
-            flags: Arc::default(),
-            ending: watch::Sender::new(None),
+            shared: Arc::default(),
         }
     }
 }
@@ -107,31 +134,31 @@ impl Control {
 
     /// [`Control::cancel`] without waiting. The first reason counts.
     pub fn request_cancel(&self, reason: CancelReason) {
-        let code = CancelReason::ALL
-            .iter()
-            .position(|r| *r == reason)
-            .unwrap_or(0) as u8
-            + 1;
+        let code = code_of(&CancelReason::ALL, reason);
         let first = |old: u8| (old & !DRAIN == 0).then_some(old | code);
         // An error means that a reason was there before, and that one stands.
         let _ = self
-            .flags
+            .shared
+            .wishes
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, first);
         self.token.cancel();
     }
 
     /// [`Control::drain`] without waiting.
     pub fn request_drain(&self) {
-        self.flags.fetch_or(DRAIN, Ordering::SeqCst);
+        self.shared.wishes.fetch_or(DRAIN, Ordering::SeqCst);
     }
 
     /// Waits for the run's end.
     pub async fn ended(&self) -> Ending {
-        let mut ending = self.ending.subscribe();
-        match ending.wait_for(Option::is_some).await {
-            Ok(ending) => ending.unwrap_or(Ending::Failed),
-            // The sender lives in `self`.
-            Err(_) => Ending::Failed,
+        loop {
+            // Before the look, so that no end falls between them.
+            let ended = self.shared.ended.notified();
+            let code = self.shared.ending.load(Ordering::SeqCst);
+            if let Some(ending) = coded(&Ending::ALL, code) {
+                return ending;
+            }
+            ended.await;
         }
     }
 
@@ -141,18 +168,18 @@ impl Control {
     }
 
     pub(crate) fn cancelled(&self) -> Option<CancelReason> {
-        let code = self.flags.load(Ordering::Relaxed) & !DRAIN;
-        CancelReason::ALL
-            .get(usize::from(code.checked_sub(1)?))
-            .copied()
+        let code = self.shared.wishes.load(Ordering::Relaxed) & !DRAIN;
+        coded(&CancelReason::ALL, code)
     }
 
     pub(crate) fn draining(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & DRAIN != 0
+        self.shared.wishes.load(Ordering::Relaxed) & DRAIN != 0
     }
 
     /// Says how the run ended, to those who wait for it. For whoever drives a run by hand; graphs say it themselves.
     pub fn end(&self, ending: Ending) {
-        self.ending.send_replace(Some(ending));
+        let code = code_of(&Ending::ALL, ending);
+        self.shared.ending.store(code, Ordering::SeqCst);
+        self.shared.ended.notify_waiters();
     }
 }

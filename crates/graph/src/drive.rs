@@ -54,8 +54,8 @@ pub(crate) async fn drive<S: State>(
     let limit = i64::try_from(options.limit).unwrap_or(i64::MAX);
     let stop = first.saturating_add(limit);
     session.stop.store(stop, Ordering::Relaxed);
-    if !options.pause_after.is_empty() && owes_pause(live, shape, session).await? {
-        note_pause(live, session).await?;
+    if !options.pause_after.is_empty() && Box::pin(owes_pause(live, shape, session)).await? {
+        Box::pin(note_pause(live, session)).await?;
         return Ok(End::Stopped(StoppedBy::Breakpoint));
     }
     loop {
@@ -71,7 +71,8 @@ pub(crate) async fn drive<S: State>(
         if live.run.superstep > first && session.run.control.draining() {
             return Ok(End::Stopped(StoppedBy::Drain));
         }
-        if !options.pause_before.is_empty() && breaks_before(live, shape, session).await? {
+        if !options.pause_before.is_empty() && Box::pin(breaks_before(live, shape, session)).await?
+        {
             return Ok(End::Stopped(StoppedBy::Breakpoint));
         }
         if live.run.superstep >= stop {
@@ -95,7 +96,7 @@ pub(crate) async fn drive<S: State>(
             session
                 .superstep
                 .store(live.run.superstep, Ordering::Relaxed);
-            note_pause(live, session).await?;
+            Box::pin(note_pause(live, session)).await?;
             return Ok(End::Stopped(StoppedBy::Breakpoint));
         }
     }
@@ -189,7 +190,8 @@ async fn superstep<S: State>(
         Some(i) if !more && session.run.options.step_timeout.is_none() => {
             alone(live, shape, session, i, &mut step).await?;
         }
-        Some(_) => parallel(live, shape, session, &mut step).await?,
+        // Boxed: most supersteps have one task, and their run need not keep room for several.
+        Some(_) => Box::pin(parallel(live, shape, session, &mut step)).await?,
     }
     if let Some(error) = step.failed {
         return Err(error);
@@ -235,7 +237,7 @@ async fn alone<S: State>(
             live.done[task] = Some(command);
             return Ok(());
         }
-        if !settle(live, shape, session, (task, settled), step).await? {
+        if !Box::pin(settle(live, shape, session, (task, settled), step)).await? {
             return Ok(());
         }
     }

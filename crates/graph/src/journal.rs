@@ -15,9 +15,9 @@ use crate::{
     event::{Event, Mode, Modes},
     ids::CheckpointId,
     log::LogEntry,
-    session::{RunShared, lock},
+    session::{RunShared, Saving, lock},
 };
-use saver::{Behind, Item};
+use saver::{Behind, Item, Mark};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
@@ -42,10 +42,31 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    pub(crate) async fn tell(&self, event: Event) {
-        // Without a wait, as long as the reader keeps up. A reader that went away cancels the run by
-        // other means.
-        if let Err(mpsc::error::TrySendError::Full(event)) = self.sender.try_send(event) {
+    /// Tells what the reader can take at once; the rest stays in `told`. A reader that went away cancels the
+    /// run by other means.
+    fn tell_now(&self, told: &mut Vec<Event>) {
+        let mut rest = told.drain(..);
+        while let Some(event) = rest.next() {
+            if let Err(mpsc::error::TrySendError::Full(event)) = self.sender.try_send(event) {
+                let left = std::iter::once(event).chain(rest).collect();
+                *told = left;
+                return;
+            }
+        }
+    }
+
+    /// Tells all of them, and waits only while the reader is behind. That wait is boxed: it takes much room, and
+    /// every future that tells something would have to keep it free.
+    async fn tell(&self, mut told: Vec<Event>) {
+        self.tell_now(&mut told);
+        if !told.is_empty() {
+            Box::pin(self.tell_in_time(told)).await;
+        }
+    }
+
+    async fn tell_in_time(&self, told: Vec<Event>) {
+        for event in told {
+            // As above, of a reader that went away.
             let _ = self.sender.send(event).await;
         }
     }
@@ -57,6 +78,13 @@ pub(crate) struct Journal {
     run: Arc<RunShared>,
     place: Mutex<Place>,
     behind: Behind,
+}
+
+/// A checkpoint on its way to the store.
+enum Begun<'a> {
+    /// By the saver.
+    Behind(Result<Mark, Error>),
+    Saving(Saving<'a>),
 }
 
 /// Which superstep is open, and what of it is saved.
@@ -180,16 +208,9 @@ impl Journal {
 
     /// Tells what the reader can take at once; the rest stays in `told`. Only without a store.
     pub(crate) fn tell_now(&self, told: &mut Vec<Event>) {
-        let Some(events) = &self.run.events else {
-            return told.clear();
-        };
-        let mut rest = told.drain(..);
-        while let Some(event) = rest.next() {
-            if let Err(mpsc::error::TrySendError::Full(event)) = events.sender.try_send(event) {
-                let left = std::iter::once(event).chain(rest).collect();
-                *told = left;
-                return;
-            }
+        match &self.run.events {
+            Some(events) => events.tell_now(told),
+            None => told.clear(),
         }
     }
 
@@ -219,9 +240,7 @@ impl Journal {
 
     async fn send(&self, told: Vec<Event>) {
         if let Some(events) = &self.run.events {
-            for event in told {
-                events.tell(event).await;
-            }
+            events.tell(told).await;
         }
     }
 
@@ -248,7 +267,7 @@ impl Journal {
         self.record_later(&mut told);
         match &self.store {
             Some(store) if self.durability() == Durability::Async => {
-                self.enqueue(store, Item::Tell(told)).await
+                self.hand_over(store, Item::Tell(told))?.reached().await
             }
             _ => {
                 self.send(told).await;
@@ -257,22 +276,35 @@ impl Journal {
         }
     }
 
-    /// Saves a checkpoint, then tells.
-    pub(crate) async fn put(&self, mut put: Put, mut told: Vec<Event>) -> Result<(), Error> {
-        let Some(store) = &self.store else {
-            self.send(told).await;
-            return Ok(());
-        };
-        put.events = self.record(&mut told, &put.deltas);
+    /// Saves a checkpoint, then tells. The saving is begun before this is awaited, so that what waits for it
+    /// does not hold the checkpoint too.
+    pub(crate) fn put(
+        &self,
+        mut put: Put,
+        mut told: Vec<Event>,
+    ) -> impl Future<Output = Result<(), Error>> + Send + '_ {
         let id = put.id;
-        if self.durability() == Durability::Async {
-            self.saved_now(id);
-            return self.enqueue(store, Item::Put(Box::new(put), told)).await;
+        let begun = self.store.as_ref().map(|store| {
+            put.events = self.record(&mut told, &put.deltas);
+            if self.durability() == Durability::Async {
+                self.saved_now(id);
+                let told = std::mem::take(&mut told);
+                return Begun::Behind(self.hand_over(store, Item::Put(Box::new(put), told)));
+            }
+            Begun::Saving(self.run.put(store, &self.scope, put))
+        });
+        async move {
+            match begun {
+                None => {}
+                Some(Begun::Behind(mark)) => return mark?.reached().await,
+                Some(Begun::Saving(saving)) => {
+                    saving.await?;
+                    self.saved_now(id);
+                }
+            }
+            self.send(told).await;
+            Ok(())
         }
-        self.run.put(store, &self.scope, put).await?;
-        self.saved_now(id);
-        self.send(told).await;
-        Ok(())
     }
 
     /// Saves notes on the open superstep, then tells. With [`Durability::Async`] it returns before
@@ -298,7 +330,8 @@ impl Journal {
             events: self.record(&mut told, &[]),
         };
         if self.durability() == Durability::Async {
-            self.enqueue(store, Item::Notes(notes, told)).await?;
+            let mark = self.hand_over(store, Item::Notes(notes, told))?;
+            mark.reached().await?;
             return if settled { self.flush().await } else { Ok(()) };
         }
         self.run.note(store, &self.scope, notes).await?;
@@ -328,9 +361,10 @@ impl Journal {
         std::mem::take(&mut self.place().held)
     }
 
-    async fn enqueue(&self, store: &Store, item: Item) -> Result<(), Error> {
-        let place = (store, &self.scope);
-        self.behind.enqueue(&self.run, place, item).await
+    /// Hands something over to the saver; the run may be no farther ahead than the mark that it gives.
+    fn hand_over(&self, store: &Store, item: Item) -> Result<Mark, Error> {
+        let at = (store, &self.scope);
+        self.behind.hand_over(&self.run, at, item)
     }
 
     /// What still saves behind a run, or a part of one, that is no more.

@@ -391,10 +391,13 @@ impl<S: State> Live<S> {
 
     pub(crate) fn reset_tasks(&mut self) {
         self.passed_breakpoint = false;
+        let tasks = self.run.tasks.len();
         self.done.clear();
-        self.done.resize_with(self.run.tasks.len(), || None);
+        self.done.reserve_exact(tasks);
+        self.done.resize_with(tasks, || None);
         self.tried.clear();
-        self.tried.resize(self.run.tasks.len(), Tried::default());
+        self.tried.reserve_exact(tasks);
+        self.tried.resize(tasks, Tried::default());
     }
 
     /// The state as it will be if nothing else is written: with what finished tasks wrote.

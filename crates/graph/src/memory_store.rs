@@ -42,8 +42,9 @@ struct Shared {
 
 #[derive(Default)]
 struct Inner {
-    threads: HashMap<Arc<str>, Kept>,
-    runs: HashMap<RunId, RunRow>,
+    /// Boxed, as the runs are: a map that grows has room for twice as many, and copies them all.
+    threads: HashMap<Arc<str>, Box<Kept>>,
+    runs: HashMap<RunId, Box<RunRow>>,
     /// The newest lease of all.
     epoch: u64,
     /// Counts the writes, to say which thread was written last.

@@ -233,6 +233,8 @@ impl Run {
             }
         });
         hops.dedup_by(|b, a| a.payload.is_none() && b.payload.is_none() && a.node == b.node);
+        // Most supersteps have one task, and room for the usual four would be more than half a kilobyte.
+        self.tasks.reserve_exact(hops.len());
         for (hop, index) in hops.drain(..).zip(0..) {
             self.tasks.push(Task {
                 node: hop.node,

@@ -113,7 +113,7 @@ impl RunShared {
     }
 }
 
-type Saving<'a> = BoxFuture<'a, Result<(), Error>>;
+pub(crate) type Saving<'a> = BoxFuture<'a, Result<(), Error>>;
 
 fn refused<'a>(scope: &Scope) -> Saving<'a> {
     let thread = scope.thread.to_string();

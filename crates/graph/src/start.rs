@@ -20,7 +20,7 @@ use crate::{
     session::{RunShared, Session, lock},
     thread::check_name,
 };
-use futures::future::BoxFuture;
+use futures::{FutureExt, future::BoxFuture};
 use rest::{LeftBehind, Rested, watch};
 use serde::Serialize;
 use serde_json::Value;
@@ -200,23 +200,30 @@ impl<S: State> Start<S> {
             .block_on(self.into_future())
     }
 
-    async fn execute(self, events: Option<Events>) -> Result<Outcome<S>, Error> {
-        let mut told = Told(self.control.clone(), Ending::Failed);
+    /// The run itself. Of a thousand runs that wait there are as many of these in memory, so that neither this
+    /// nor what it awaits holds anything twice: an argument of an `async fn` that is changed or awaited is.
+    fn execute(
+        mut self,
+        events: Option<Events>,
+    ) -> impl Future<Output = Result<Outcome<S>, Error>> + Send {
+        let told = Told(self.control.clone(), Ending::Failed);
+        let work = async move { self.go(events).await };
         // Nodes that panic have failed; here end the panics of what runs between them.
-        let outcome = guarded(self.go(events)).await;
-        told.1 = match &outcome {
-            Ok(Outcome::Stopped {
-                why: StoppedBy::Drain,
-                ..
-            }) => Ending::Drained,
-            Ok(_) => Ending::Finished,
-            Err(Error::Cancelled(_)) => Ending::Cancelled,
-            Err(_) => Ending::Failed,
-        };
-        outcome
+        guarded(work).map(move |outcome| {
+            told.of(match &outcome {
+                Ok(Outcome::Stopped {
+                    why: StoppedBy::Drain,
+                    ..
+                }) => Ending::Drained,
+                Ok(_) => Ending::Finished,
+                Err(Error::Cancelled(_)) => Ending::Cancelled,
+                Err(_) => Ending::Failed,
+            });
+            outcome
+        })
     }
 
-    async fn go(mut self, events: Option<Events>) -> Result<Outcome<S>, Error> {
+    async fn go(&mut self, events: Option<Events>) -> Result<Outcome<S>, Error> {
         let shape = self.graph.0.clone();
         self.check(&shape)?;
         if let Some(reason) = self.control.cancelled() {
@@ -233,7 +240,8 @@ impl<S: State> Start<S> {
             Err(error) => Rested::at_once(error),
             Ok(mut live) => {
                 let end = guarded(drive(&mut live, &shape, &session)).await;
-                rest::rest(live, &shape, &session, end).await
+                let ended = rest::rest(&mut live, &shape, &session, end).await;
+                Rested::of(*live, &shape, &session, ended)
             }
         };
         let outcome = rested.finish(&session).await;
@@ -307,7 +315,7 @@ impl<S: State> Start<S> {
     }
 
     /// Brings the run to where it begins, saved.
-    async fn begin(&mut self, shape: &Shape<S>, session: &Session) -> Result<Live<S>, Error> {
+    async fn begin(&mut self, shape: &Shape<S>, session: &Session) -> Result<Box<Live<S>>, Error> {
         let head = load(session, None).await?;
         let at = match (self.at, &head) {
             (Some(at), Some(head)) if at == head.id => None,
@@ -316,21 +324,22 @@ impl<S: State> Start<S> {
         let older = older(session, at).await?;
         match std::mem::replace(&mut self.ask, Ask::Continue) {
             Ask::Input(command) | Ask::Command(command) => {
-                let mut live = restore_at(shape, session, None, (head, older))?;
+                let mut live = Box::new(restore_at(shape, session, None, (head, older))?);
                 // Those were given to tasks that are dropped now.
                 lock(&session.run.answers).clear();
                 self.write_first(&mut live, shape)?;
                 live.input(shape, session, command).await?;
                 Ok(live)
             }
-            Ask::Continue => self.resume(shape, session, (head, older), Vec::new()).await,
+            // Boxed: most runs begin with an input.
+            Ask::Continue => Box::pin(self.resume(shape, session, (head, older), Vec::new())).await,
             Ask::Answers(given) => {
                 let given = given.into_iter().map(|(id, answer)| match answer {
                     Ok(answer) => Ok((id, answer)),
                     Err(e) => Err(Error::store(format!("the answer to {id} is no JSON: {e}"))),
                 });
                 let given = given.collect::<Result<Vec<_>, _>>()?;
-                self.resume(shape, session, (head, older), given).await
+                Box::pin(self.resume(shape, session, (head, older), given)).await
             }
         }
     }
@@ -347,6 +356,13 @@ impl<S: State> Start<S> {
 
 /// Tells those who wait for the run's end, also when its future is dropped.
 struct Told(Control, Ending);
+
+impl Told {
+    /// Tells them now.
+    fn of(mut self, ending: Ending) {
+        self.1 = ending;
+    }
+}
 
 impl Drop for Told {
     fn drop(&mut self) {
@@ -423,7 +439,7 @@ impl<S: State> IntoFuture for Start<S> {
     type Output = Result<Outcome<S>, Error>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.stream([]).outcome())
+        self.stream([]).into_outcome()
     }
 }
 
@@ -431,3 +447,6 @@ impl<S: State> IntoFuture for Start<S> {
 pub(crate) fn to_answer(answer: impl Serialize) -> Result<Value, String> {
     serde_json::to_value(answer).map_err(|e| e.to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use crate::{
 use futures::future::BoxFuture;
 use std::{
     future::poll_fn,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 use tokio::sync::mpsc;
 
@@ -141,12 +141,18 @@ impl<S: Send + 'static> Stream<S> {
     ///
     /// # Errors
     /// Whatever ended the run: see [`Error`].
-    pub async fn outcome(mut self) -> Result<Outcome<S>, Error> {
-        while self.next().await.is_some() {}
-        // The stream ends only after the driver did.
-        self.outcome
-            .take()
-            .unwrap_or(Err(Error::Cancelled(CancelReason::Disconnect)))
+    pub async fn outcome(self) -> Result<Outcome<S>, Error> {
+        self.into_outcome().await
+    }
+
+    /// The same in a box, which holds the stream once and not, as an `async fn`, twice.
+    pub(crate) fn into_outcome(mut self) -> BoxFuture<'static, Result<Outcome<S>, Error>> {
+        Box::pin(poll_fn(move |cx| {
+            while ready!(self.poll_next(cx)).is_some() {}
+            // The stream ends only after the driver did.
+            let outcome = self.outcome.take();
+            Poll::Ready(outcome.unwrap_or(Err(Error::Cancelled(CancelReason::Disconnect))))
+        }))
     }
 
     /// A handle to cancel or drain the run from elsewhere.

@@ -264,10 +264,10 @@ const LEVELS_A_STACK: usize = 4;
 
 /// Drives a subgraph in a task of the runtime, which ends with the caller's.
 async fn on_a_stack_of_its_own<C: State>(
-    mut live: Live<C>,
+    mut live: Box<Live<C>>,
     shape: &Arc<Shape<C>>,
     session: &Arc<Session>,
-) -> (Live<C>, Result<End, Error>) {
+) -> (Box<Live<C>>, Result<End, Error>) {
     let (shape, session) = (shape.clone(), session.clone());
     let mut task = JoinSet::new();
     task.spawn(async move {
@@ -292,7 +292,7 @@ struct Child<'a, C: State> {
 
 /// A subgraph that came to its end.
 struct Ran<C: State> {
-    live: Live<C>,
+    live: Box<Live<C>>,
     /// For a persistent one: its namespace, and the checkpoint at which it stands.
     stands: Option<(String, CheckpointId)>,
 }
@@ -316,9 +316,8 @@ impl<C: State> Child<'_, C> {
         session.run.settle(Some(&session.scope().namespace)).await;
         let _cut_off = CutOff(&session);
         let mut live = match self.restored(&session, base.clone()).await? {
-            Restored::Running(live) => *live,
-            Restored::Idle(live) => {
-                let mut live = *live;
+            Restored::Running(live) => live,
+            Restored::Idle(mut live) => {
                 if session.journal.store.is_some() {
                     live.run.owner = Some(self.ctx.task_id());
                 }
@@ -460,7 +459,7 @@ impl<C: State> Child<'_, C> {
     /// Saves what must be, and tells the parent how the child came to rest.
     async fn rest(
         &self,
-        mut live: Live<C>,
+        mut live: Box<Live<C>>,
         session: &Session,
         end: Result<End, Error>,
     ) -> Result<Ran<C>, NodeError> {

@@ -21,6 +21,8 @@ pub(crate) enum Cell<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct Statement<'a> {
     pub(crate) sql: &'static str,
+    /// The same in other words for Postgres, where its planner could take the common ones for the long way.
+    postgres: Option<&'static str>,
     pub(crate) values: Vec<Cell<'a>>,
 }
 
@@ -85,14 +87,29 @@ impl<'a> Statement<'a> {
     pub(crate) fn new(sql: &'static str, values: impl Into<Vec<Cell<'a>>>) -> Self {
         Statement {
             sql,
+            postgres: None,
             values: values.into(),
         }
+    }
+
+    /// With these words on Postgres.
+    pub(crate) fn or_on_postgres(self, sql: &'static str) -> Self {
+        Statement {
+            postgres: Some(sql),
+            ..self
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres(&self) -> &'static str {
+        self.postgres.unwrap_or(self.sql)
     }
 
     /// The same with values of its own. Long documents are packed, and so their own already.
     pub(crate) fn owned(self) -> Statement<'static> {
         Statement {
             sql: self.sql,
+            postgres: self.postgres,
             values: self.values.into_iter().map(Cell::owned).collect(),
         }
     }

@@ -37,7 +37,7 @@ struct Waiting {
     entries: Vec<LogEntry>,
     bytes: usize,
     /// Pieces of one message that came one after the other.
-    chunks: Option<Chunks>,
+    chunks: Option<Box<Chunks>>,
     /// Whether something was left out.
     full: bool,
 }
@@ -172,11 +172,13 @@ impl Waiting {
         if !joins {
             self.close_chunks();
         }
-        let open = self.chunks.get_or_insert_with(|| Chunks {
-            first: event.clone(),
-            message: message.clone(),
-            payloads: Vec::new(),
-            created_ms: now_ms,
+        let open = self.chunks.get_or_insert_with(|| {
+            Box::new(Chunks {
+                first: event.clone(),
+                message: message.clone(),
+                payloads: Vec::new(),
+                created_ms: now_ms,
+            })
         });
         open.payloads.push(message.payload.clone());
     }

@@ -4,7 +4,6 @@
 //! Called by the journal only. Handing over never waits and holds no lock over an `await`, so that no task
 //! which is not polled for a while can hold up another; who is too far ahead waits afterwards.
 
-use super::Events;
 use crate::{
     Error,
     checkpoint::{Notes, Put, Scope, Store},
@@ -57,38 +56,41 @@ struct Task {
 }
 
 impl Behind {
-    /// Hands an item over; waits only while too many are before it.
-    pub(super) async fn enqueue(
+    /// Hands an item over. Whoever does so waits for the mark: until then too many are before the item.
+    pub(super) fn hand_over(
         &self,
         run: &Arc<RunShared>,
         (store, scope): (&Store, &Scope),
         item: Item,
-    ) -> Result<(), Error> {
-        let (place, progress) = {
-            let mut state = lock(&self.0);
-            state.check()?;
-            let task = state
-                .task
-                .get_or_insert_with(|| Task::begin(run.clone(), store.clone(), scope.clone()));
-            task.handed += 1;
-            // A saver that has stopped says so by its progress.
-            let _ = task.queue.send(item);
-            (task.handed.saturating_sub(BEHIND), task.progress.clone())
-        };
-        reached(progress, place).await
+    ) -> Result<Mark, Error> {
+        let mut state = lock(&self.0);
+        state.check()?;
+        let task = state
+            .task
+            .get_or_insert_with(|| Task::begin(run.clone(), store.clone(), scope.clone()));
+        task.handed += 1;
+        // A saver that has stopped says so by its progress.
+        let _ = task.queue.send(item);
+        Ok(Mark {
+            saved: task.handed.saturating_sub(BEHIND),
+            progress: task.progress.clone(),
+        })
     }
 
     /// Waits until all that was handed over is saved and told.
     pub(super) async fn flush(&self) -> Result<(), Error> {
-        let (place, progress) = {
+        let mark = {
             let state = lock(&self.0);
             state.check()?;
             let Some(task) = &state.task else {
                 return Ok(());
             };
-            (task.handed, task.progress.clone())
+            Mark {
+                saved: task.handed,
+                progress: task.progress.clone(),
+            }
         };
-        reached(progress, place).await
+        mark.reached().await
     }
 
     /// The same, and ends the saver.
@@ -131,15 +133,40 @@ impl Task {
     }
 }
 
-/// Waits until so many items are saved.
-async fn reached(mut progress: watch::Receiver<Progress>, saved: u64) -> Result<(), Error> {
-    let there = |p: &Progress| p.saved >= saved || p.failed.is_some();
-    // The saver goes away without a word only with the runtime, or by a panic of the store.
-    let lost = |_| Error::Cancelled(CancelReason::Shutdown);
-    let progress = progress.wait_for(there).await.map_err(lost)?;
-    match &progress.failed {
-        None => Ok(()),
-        Some(error) => Err(again(error)),
+/// How far the saver is to be.
+pub(super) struct Mark {
+    saved: u64,
+    progress: watch::Receiver<Progress>,
+}
+
+impl Mark {
+    /// Waits until so many items are saved. The wait itself is boxed: most of the time there is none.
+    pub(super) async fn reached(self) -> Result<(), Error> {
+        if let Some(reached) = self.now() {
+            return reached;
+        }
+        Box::pin(self.in_time()).await
+    }
+
+    /// What has come of it by now, if anything.
+    fn now(&self) -> Option<Result<(), Error>> {
+        let progress = self.progress.borrow();
+        match &progress.failed {
+            Some(error) => Some(Err(again(error))),
+            None => (progress.saved >= self.saved).then_some(Ok(())),
+        }
+    }
+
+    async fn in_time(mut self) -> Result<(), Error> {
+        let saved = self.saved;
+        let there = |p: &Progress| p.saved >= saved || p.failed.is_some();
+        // The saver goes away without a word only with the runtime, or by a panic of the store.
+        let lost = |_| Error::Cancelled(CancelReason::Shutdown);
+        let progress = self.progress.wait_for(there).await.map_err(lost)?;
+        match &progress.failed {
+            None => Ok(()),
+            Some(error) => Err(again(error)),
+        }
     }
 }
 
@@ -180,18 +207,13 @@ async fn save(
                 progress.send_modify(|p| p.failed = Some(again(&error)));
                 return Err(error);
             }
-            tell(run.events.as_ref(), told).await;
+            if let Some(events) = &run.events {
+                events.tell(told).await;
+            }
             progress.send_modify(|p| p.saved += 1);
         }
     }
     Ok(())
-}
-
-async fn tell(events: Option<&Events>, told: Vec<Event>) {
-    let Some(events) = events else { return };
-    for event in told {
-        events.tell(event).await;
-    }
 }
 
 fn nothing<'a>() -> BoxFuture<'a, Result<(), Error>> {

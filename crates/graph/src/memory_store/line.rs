@@ -30,24 +30,35 @@ pub(super) struct Checkpoint {
     pub(super) notes: NotesKept,
 }
 
-/// The notes on one checkpoint: in the order in which they were written, each findable by what it is,
-/// so that ten thousand tasks do not make ten thousand scans.
+/// The notes on one checkpoint. Most have none, and keep no room for them.
 #[derive(Clone, Default)]
-pub(super) struct NotesKept {
-    pub(super) in_order: BTreeMap<u64, Note>,
+pub(super) struct NotesKept(Option<Box<Notes>>);
+
+/// In the order in which they were written, each findable by what it is, so that ten thousand tasks do not
+/// make ten thousand scans.
+#[derive(Clone, Default)]
+struct Notes {
+    in_order: BTreeMap<u64, Note>,
     places: HashMap<(TaskId, NoteKind, String), u64>,
     next: u64,
+}
+
+impl NotesKept {
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &Note> {
+        self.0.iter().flat_map(|notes| notes.in_order.values())
+    }
 }
 
 impl Extend<Note> for NotesKept {
     fn extend<T: IntoIterator<Item = Note>>(&mut self, notes: T) {
         for note in notes {
+            let kept = self.0.get_or_insert_default();
             let what = (note.task, note.kind, note.key.clone());
-            if let Some(older) = self.places.insert(what, self.next) {
-                self.in_order.remove(&older);
+            if let Some(older) = kept.places.insert(what, kept.next) {
+                kept.in_order.remove(&older);
             }
-            self.in_order.insert(self.next, note);
-            self.next += 1;
+            kept.in_order.insert(kept.next, note);
+            kept.next += 1;
         }
     }
 }
@@ -150,7 +161,7 @@ impl Line {
                 .map(|(name, link)| (name.to_string(), link.pieces()))
                 .collect(),
             changed: kept.changed.clone(),
-            notes: kept.notes.in_order.values().cloned().collect(),
+            notes: kept.notes.in_order().cloned().collect(),
         })
     }
 

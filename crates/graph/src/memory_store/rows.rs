@@ -225,7 +225,7 @@ impl Inner {
     pub(super) fn touch(&mut self, thread: &Arc<str>, now_ms: u64) -> &mut Kept {
         self.writes += 1;
         let kept = self.threads.entry(thread.clone());
-        let kept = kept.or_insert_with(|| Kept::new(now_ms));
+        let kept = kept.or_insert_with(|| Box::new(Kept::new(now_ms)));
         kept.updated_ms = now_ms;
         kept.written = self.writes;
         kept
@@ -312,7 +312,7 @@ impl Inner {
 
     fn begin(&mut self, run: RunId, thread: &str, start: &RunStart, now_ms: u64) {
         let row = self.runs.entry(run);
-        row.or_insert_with(|| RunRow::pending(run, thread, start, now_ms))
+        row.or_insert_with(|| Box::new(RunRow::pending(run, thread, start, now_ms)))
             .begin(start, now_ms);
     }
 
@@ -346,7 +346,7 @@ impl Inner {
     fn cancel(&mut self, id: RunId, reason: CancelReason) -> Result<RunRow, Error> {
         let row = self.runs.get_mut(&id).ok_or(Error::UnknownRun(id))?;
         if row.status.rests() {
-            return Ok(row.clone());
+            return Ok((**row).clone());
         }
         let now = SystemClock.now_ms();
         let intent = *row.cancel.get_or_insert(CancelIntent {
@@ -368,7 +368,7 @@ impl Inner {
                 });
             }
         }
-        let row = row.clone();
+        let row = (**row).clone();
         Ok(self.run(&row))
     }
 }
@@ -419,7 +419,7 @@ impl MemoryStore {
         }
         let mut row = RunRow::pending(run.id, &run.thread, &run.start, SystemClock.now_ms());
         row.strategy = run.strategy;
-        inner.runs.insert(run.id, row.clone());
+        inner.runs.insert(run.id, Box::new(row.clone()));
         Ok(row)
     }
 
@@ -438,10 +438,10 @@ impl MemoryStore {
         for run in runs {
             if let Entry::Vacant(vacant) = inner.runs.entry(run.id) {
                 written.push(run.id);
-                vacant.insert(RunRow {
+                vacant.insert(Box::new(RunRow {
                     thread: name.to_owned(),
                     ..run
-                });
+                }));
             }
         }
         Ok(written)
@@ -449,7 +449,7 @@ impl MemoryStore {
 
     pub(super) fn rows_of_runs(&self, query: &RunQuery) -> Vec<RunRow> {
         let inner = lock(&self.shared.inner);
-        let wanted = |row: &&RunRow| {
+        let wanted = |row: &&Box<RunRow>| {
             query.thread.as_ref().is_none_or(|t| *t == row.thread)
                 && query.status.is_none_or(|status| status == row.status)
         };

@@ -119,7 +119,10 @@ impl Inner {
             return Err(conflict(name, Some(holder)));
         }
         let missing = || Error::UnknownThread(name.to_owned());
-        self.threads.get_mut(name).ok_or_else(missing)
+        self.threads
+            .get_mut(name)
+            .map(|kept| &mut **kept)
+            .ok_or_else(missing)
     }
 
     fn copy(&mut self, from: &str, to: &str) -> Result<(), Error> {
@@ -130,7 +133,7 @@ impl Inner {
         let kept = self.at_rest(from)?;
         let copy = kept.copied(to, SystemClock.now_ms(), (written, epoch))?;
         self.writes = written;
-        self.threads.insert(to.into(), copy);
+        self.threads.insert(to.into(), Box::new(copy));
         Ok(())
     }
 
@@ -147,7 +150,7 @@ impl Inner {
     /// The thread to be pruned; nothing if something on it is to go on.
     fn prunes(&mut self, name: &str, keep: Keep) -> Result<Option<&mut Kept>, Error> {
         let waits = |row: &RunRow| row.thread == name && row.status == RunStatus::Pending;
-        let waits = self.runs.values().any(waits);
+        let waits = self.runs.values().any(|row| waits(row));
         let kept = self.at_rest(name)?;
         if let Keep::UpTo(at) = keep {
             let root = kept.scopes.get("");
@@ -300,9 +303,11 @@ impl Kept {
         let mut seen = HashSet::new();
         for kept in self.scopes.values().flat_map(|l| l.checkpoints.values()) {
             stats.checkpoints += 1;
-            stats.notes += kept.notes.in_order.len() as u64;
-            let notes = kept.notes.in_order.values().map(|note| note.json.len());
-            stats.bytes += (kept.machine.len() + notes.sum::<usize>()) as u64;
+            stats.bytes += kept.machine.len() as u64;
+            for note in kept.notes.in_order() {
+                stats.notes += 1;
+                stats.bytes += note.json.len() as u64;
+            }
             for (channel, link) in &kept.channels {
                 // Older pieces are the newest of an older checkpoint, so each is met here.
                 if seen.insert(Arc::as_ptr(link)) {

@@ -7,7 +7,7 @@
 use super::next;
 use crate::{
     Error, Outcome, RunId, State,
-    attempt::guarded,
+    attempt::{guarded, guarded_now},
     checkpoint::{Lease, RunEnd},
     control::CancelReason,
     drive::{End, note_open},
@@ -33,23 +33,23 @@ pub(super) struct LeftBehind {
     pub(super) standing: Standing,
 }
 
+/// How a run ended, when what was left of it is saved, and how its thread stands.
+pub(super) type Ended = (Result<End, Error>, Option<Standing>);
+
 /// Saves what is left of a run.
 pub(super) async fn rest<S: State>(
-    mut live: Live<S>,
+    live: &mut Live<S>,
     shape: &Shape<S>,
     session: &Session,
     end: Result<End, Error>,
-) -> Rested<S> {
-    let saved = guarded(save_rest(&mut live, shape, session, end)).await;
-    let standing = guarded(standing(&live, shape, session, &saved)).await;
-    let outcome = guarded(async { outcome(live, shape, session, saved) }).await;
-    Rested {
-        outcome,
-        standing: standing.unwrap_or_else(|error| {
-            tracing::warn!(%error, "how the thread stands cannot be told");
-            None
-        }),
-    }
+) -> Ended {
+    let saved = guarded(save_rest(live, shape, session, end)).await;
+    let standing = guarded(standing(live, shape, session, &saved)).await;
+    let standing = standing.unwrap_or_else(|error| {
+        tracing::warn!(%error, "how the thread stands cannot be told");
+        None
+    });
+    (saved, standing)
 }
 
 async fn save_rest<S: State>(
@@ -140,6 +140,17 @@ async fn standing<S: State>(
 }
 
 impl<S: State> Rested<S> {
+    /// What a run that has ended so hands out.
+    pub(super) fn of(
+        live: Live<S>,
+        shape: &Shape<S>,
+        session: &Session,
+        (end, standing): Ended,
+    ) -> Self {
+        let outcome = guarded_now(|| outcome(live, shape, session, end));
+        Rested { outcome, standing }
+    }
+
     /// A run that ended before it began: the thread stands as it did.
     pub(super) fn at_once(error: Error) -> Self {
         Rested {

@@ -22,13 +22,13 @@ impl<S: State> Start<S> {
         session: &Session,
         (head, older): (Option<Loaded>, Option<Loaded>),
         given: Vec<(String, Value)>,
-    ) -> Result<Live<S>, Error> {
+    ) -> Result<Box<Live<S>>, Error> {
         let nothing = || Error::NothingToResume(session.scope().thread.to_string());
         let newest = head.as_ref().ok_or_else(nothing)?;
         let (notes, last) = (newest.notes.clone(), newest.metadata.run);
         let branching = older.is_some();
         let asked = older.as_ref().map(|l| questions(&l.notes)).transpose()?;
-        let mut live = restore_at(shape, session, None, (head, older))?;
+        let mut live = Box::new(restore_at(shape, session, None, (head, older))?);
         if live.run.is_over() {
             if branching {
                 return Err(nothing());

@@ -45,14 +45,15 @@ pub(crate) fn find(scope: &Scope, at: Option<CheckpointId>) -> Statement<'_> {
     )
 }
 
-/// Finds the base of a checkpoint, if it has one.
+/// Finds the base of a checkpoint, if it has one. Its id is asked for on its own: joined in, a planner that has
+/// not counted the rows yet may walk through the whole history for it.
 pub(crate) fn find_base(scope: &Scope, at: CheckpointId) -> Statement<'_> {
     Statement::new(
         checkpoint_columns!(
             "",
             "FROM thread t JOIN scope s ON s.thread = t.id \
-             JOIN checkpoint a ON a.scope = s.id AND a.id = $3 \
-             JOIN checkpoint c ON c.scope = s.id AND c.id = a.base \
+             JOIN checkpoint c ON c.scope = s.id \
+             AND c.id = (SELECT base FROM checkpoint WHERE scope = s.id AND id = $3) \
              WHERE t.name = $1 AND s.namespace = $2"
         ),
         [
@@ -134,6 +135,21 @@ pub(crate) fn chain(scope: i64, newest: u64) -> Statement<'static> {
          ) SELECT p.n, p.channel, p.kind, p.before, p.value, p.value_packed, p.sum \
          FROM chain c JOIN piece p ON p.scope = $1 AND p.n = c.n ORDER BY p.n",
         [scope.into(), newest.into()],
+    )
+    // The same, but each step looks up one piece, whatever the planner believes of how many a scope has: else it
+    // reads all of them at every step while nobody has counted. `OFFSET 0` is what it may not look through.
+    .or_on_postgres(
+        "WITH RECURSIVE chain (n, before) AS ( \
+           SELECT n, before FROM piece WHERE scope = $1 AND n = $2 \
+           UNION ALL \
+           SELECT p.n, p.before FROM chain c CROSS JOIN LATERAL ( \
+             SELECT n, before FROM piece WHERE scope = $1 AND n = c.before AND n < c.n OFFSET 0 \
+           ) p \
+         ) SELECT p.n, p.channel, p.kind, p.before, p.value, p.value_packed, p.sum \
+         FROM chain c CROSS JOIN LATERAL ( \
+           SELECT n, channel, kind, before, value, value_packed, sum FROM piece \
+           WHERE scope = $1 AND n = c.n OFFSET 0 \
+         ) p ORDER BY p.n",
     )
 }
 

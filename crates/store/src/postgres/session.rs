@@ -239,7 +239,7 @@ async fn prepare(
     let mut which = Vec::new();
     for statement in statements {
         let kind = (
-            statement.sql,
+            statement.postgres(),
             statement.values.iter().map(Bound::hint).collect::<Vec<_>>(),
         );
         let at = kinds.iter().position(|known| *known == kind);
@@ -277,7 +277,7 @@ async fn ask(
         rows.push(Row(cells));
     }
     // The server counts rows that were read as well.
-    let written = match statement.sql.trim_start().get(..6) {
+    let written = match statement.postgres().trim_start().get(..6) {
         Some("SELECT") => 0,
         _ => stream.rows_affected().unwrap_or(0),
     };
