@@ -2,7 +2,7 @@
 //!
 //! What goes wrong during a run is a [`crate::Stop`] or a [`crate::Failure`].
 
-use crate::{JsonError, Level};
+use crate::{JsonError, Level, RuleFault};
 
 /// What a caller of this crate can do wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,6 +67,14 @@ pub enum Fault {
         tool: String,
         /// What is wrong with it.
         why: String,
+    },
+    /// A rule, a grant or the flow rules of a policy.
+    #[error("the {part}: {fault}")]
+    Policy {
+        /// Which: ``rule `no refunds at night` ``, ``grant `small` `` or `flow rules`.
+        part: String,
+        /// What is wrong with it.
+        fault: RuleFault,
     },
 }
 

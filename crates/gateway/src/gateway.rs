@@ -244,7 +244,7 @@ impl Builder {
             }
             catalogue.push(spec);
         }
-        faults.extend(policy_faults(&self.policy, &catalogue));
+        faults.extend(self.policy.check(&catalogue));
         if !faults.is_empty() {
             return Err(Error::Build(faults));
         }
@@ -269,37 +269,6 @@ impl Builder {
 fn is_tool_name(name: &str) -> bool {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     (1..=128).contains(&name.len()) && name.bytes().all(fine)
-}
-
-fn policy_faults(policy: &Policy, catalogue: &[ToolSpec]) -> Vec<Fault> {
-    let asked = policy.ask.iter().map(|(pattern, _)| pattern);
-    let names = |pattern: &str| catalogue.iter().any(|tool| fits(pattern, &tool.name));
-    let mut faults = Vec::new();
-    let rules = policy.allow.iter().chain(&policy.allow_unregistered);
-    if rules
-        .chain(asked.clone())
-        .chain(&policy.deny)
-        .any(String::is_empty)
-    {
-        faults.push(Fault::EmptyPattern);
-    }
-    for tool in catalogue {
-        if tool.level.is_effect() && policy.verdict(&tool.name) == Verdict::Allowed {
-            faults.push(Fault::EffectAllowed {
-                tool: tool.name.clone(),
-                level: tool.level,
-            });
-        }
-    }
-    for pattern in policy.allow.iter().chain(asked) {
-        if !pattern.is_empty() && !names(pattern) {
-            faults.push(Fault::UnknownTool {
-                name: pattern.clone(),
-                suggestion: suggestion(pattern, catalogue),
-            });
-        }
-    }
-    faults
 }
 
 fn policy_warnings(policy: &Policy, catalogue: &[ToolSpec]) -> Vec<String> {

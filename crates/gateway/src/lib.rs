@@ -29,7 +29,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The [`guide`] shows each part by example and lists where we differ from the article we follow.
+//! The [`guide`] shows each part by example and lists where we differ from the article we follow; the
+//! page [`policies`] is about rules.
 //!
 //! # Layout
 //! - `json`: the bounded reader of whatever comes from outside; `call`: a tool call, and its hash.
@@ -78,6 +79,9 @@ pub mod conformance;
 #[doc = include_str!("docs/guide.md")]
 pub mod guide {}
 
+#[doc = include_str!("docs/policy.md")]
+pub mod policies {}
+
 /// What `#[tool]` expands to. Not for use by hand.
 #[doc(hidden)]
 pub mod __private {
@@ -108,7 +112,10 @@ pub use gateway::{Builder, Gateway};
 pub use json::{Bounds, Entries, Items, Json, JsonError, JsonFault, Shape, View};
 pub use loops::LoopRule;
 pub use paraph_gateway_derive::tool;
-pub use policy::{Ask, Policy, Verdict};
+pub use policy::{
+    Ask, Binding, Condition, Decimal, Decision, Example, Examples, Fit, Flow, Grant, Hours,
+    Operator, Policy, PolicyEngine, Request, Rule, RuleFault, Scalar, Take, Targets, Then, Verdict,
+};
 pub use record::{CallRecord, Observation, Outcome, Reply, RunRef, Waiting, Why};
 pub use redact::{Redaction, Redactor};
 pub use session::{Scope, Session};

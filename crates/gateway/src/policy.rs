@@ -1,14 +1,47 @@
 //! What an agent may call. Pure rules; the builder checks them, the session asks them.
 //!
-//! The strictest rule that fits a name decides, in whatever order the rules were written: a denial, then a
-//! question to a person, then an allowance. No rule at all is a denial.
+//! The strictest rule that fits decides, in whatever order the rules were written: a denial, then a
+//! question to a person, then an allowance. No rule at all is a denial. The page `policies` of the crate's
+//! manual shows all of it by example.
+//!
+//! - `rule`, `condition` (with `pointer`, `scalar`, `decimal`, `pattern`, `time`): what rules are made of.
+//! - `ask`, `grant`, `flow`: how people are asked, what may sign for them, what untrusted text closes.
+//! - `engine`: decides. `check` and `fault`: what is wrong with a policy. `explain`, `hash`: words, a name.
 
+mod ask;
+mod check;
+mod condition;
+mod decimal;
+mod engine;
+mod explain;
+mod fault;
+mod flow;
+mod grant;
+mod hash;
+mod pattern;
+mod pointer;
+mod rule;
+mod scalar;
+mod time;
+
+pub use ask::Ask;
+pub use condition::{Condition, Operator};
+pub use decimal::Decimal;
+pub use engine::{Decision, PolicyEngine, Request};
+pub use fault::RuleFault;
+pub use flow::{Binding, Flow, Targets};
+pub use grant::{Fit, Grant, Take};
+pub(crate) use pattern::{closest, fits};
+pub use rule::{Example, Examples, Hours, Rule, Then};
+pub use scalar::Scalar;
+
+use crate::tool::Level;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// The rules of one agent.
 ///
-/// A rule names a tool, or several with `*` for any text (`drop_*`, `*_secret`, `*`).
+/// The lists name tools, or several with `*` for any text (`drop_*`, `*_secret`, `*`). What depends on
+/// arguments, people, times or what a run has read is a [`Rule`].
 ///
 /// ```
 /// use paraph_gateway::{Ask, Policy, Verdict};
@@ -27,38 +60,26 @@ pub struct Policy {
     /// as `tool_missing`, and the gateway warns when it is built.
     pub allow_unregistered: Vec<String>,
     /// Names and patterns that a person has to approve, each time.
+    #[serde(deserialize_with = "ask::read_list")]
     pub ask: Vec<(String, Ask)>,
     /// Names and patterns that are never allowed.
     pub deny: Vec<String>,
+    /// Rules that look further than at the name.
+    pub rules: Vec<Rule>,
+    /// Standing signatures.
+    pub grants: Vec<Grant>,
+    /// What holds after a run has read untrusted text.
+    pub flow: Flow,
 }
 
-/// How a person is asked. Until there is somebody to ask, the call is refused whatever this says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Ask {
-    /// How long the question stands.
-    pub expires: Duration,
-    /// Whether whoever asked for the action may not be the one who approves it.
-    pub not_by_requester: bool,
-}
-
-impl Default for Ask {
-    /// One hour, by anybody.
-    fn default() -> Ask {
-        Ask {
-            expires: Duration::from_secs(3600),
-            not_by_requester: false,
-        }
-    }
-}
-
-/// What the policy says about one name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict<'p> {
+/// What the policy says about one name, or about one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
     /// It may run.
     Allowed,
     /// A person has to approve it.
-    Ask(&'p Ask),
+    Ask(Ask),
     /// It may not run.
     Denied {
         /// A rule denies it; otherwise no rule names it.
@@ -104,50 +125,89 @@ impl Policy {
         self
     }
 
-    /// What the rules say about a tool of this name.
-    pub fn verdict(&self, name: &str) -> Verdict<'_> {
-        let named = |rules: &[String]| rules.iter().any(|pattern| fits(pattern, name));
-        if named(&self.deny) {
+    /// Adds a rule.
+    #[must_use]
+    pub fn rule(mut self, rule: Rule) -> Policy {
+        self.rules.push(rule);
+        self
+    }
+
+    /// Adds a standing signature.
+    #[must_use]
+    pub fn grant(mut self, grant: Grant) -> Policy {
+        self.grants.push(grant);
+        self
+    }
+
+    /// Says whose output strangers may have written: after a run has read it, an effect reaches only what
+    /// the program bound.
+    #[must_use]
+    pub fn untrusted(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Policy {
+        let tools = tools.into_iter().map(Into::into);
+        self.flow.untrusted.extend(tools);
+        self
+    }
+
+    /// Says which argument of a tool is a target that the program binds, and under which name.
+    #[must_use]
+    pub fn bound(
+        mut self,
+        tool: impl Into<String>,
+        pointer: impl Into<String>,
+        target: impl Into<String>,
+    ) -> Policy {
+        self.flow.bound.push(Binding {
+            tools: vec![tool.into()],
+            pointer: pointer.into(),
+            target: target.into(),
+        });
+        self
+    }
+
+    /// The most that the rules can say about a call of a tool of this name, before its arguments are
+    /// known. What depends on more than the name only counts where it lets something run;
+    /// [`PolicyEngine::decide`] says what holds for one call.
+    pub fn verdict(&self, name: &str) -> Verdict {
+        self.most(name, None)
+    }
+
+    /// The same where it is known what the tool does to the world.
+    fn most(&self, name: &str, level: Option<Level>) -> Verdict {
+        let named = |patterns: &[String]| patterns.iter().any(|pattern| fits(pattern, name));
+        let always = |rule: &&Rule| rule.always_speaks(name, level);
+        let ever = |rule: &&Rule| rule.may_speak(name, level);
+        let denies = |rule: &Rule| rule.then == Then::Deny;
+        if named(&self.deny) || self.rules.iter().filter(always).any(denies) {
             return Verdict::Denied { named: true };
         }
-        if let Some((_, ask)) = self.ask.iter().find(|(pattern, _)| fits(pattern, name)) {
+        let asks = |rule: &Rule| match rule.then {
+            Then::Ask(ask) => Some(ask),
+            Then::Allow | Then::Deny => None,
+        };
+        let listed = self.ask.iter().filter(|(pattern, _)| fits(pattern, name));
+        let listed = listed.map(|(_, ask)| *ask);
+        let ruled = self.rules.iter().filter(always).filter_map(asks);
+        if let Some(ask) = listed.chain(ruled).reduce(Ask::stricter) {
             return Verdict::Ask(ask);
         }
-        match named(&self.allow) || named(&self.allow_unregistered) {
-            true => Verdict::Allowed,
-            false => Verdict::Denied { named: false },
+        let allows = |rule: &Rule| rule.then == Then::Allow;
+        if named(&self.allow)
+            || named(&self.allow_unregistered)
+            || self.rules.iter().filter(ever).any(allows)
+        {
+            return Verdict::Allowed;
+        }
+        match self.rules.iter().filter(ever).find_map(asks) {
+            Some(ask) => Verdict::Ask(ask),
+            None => Verdict::Denied { named: false },
         }
     }
-}
 
-/// Whether a pattern, in which `*` stands for any text, fits the whole name. Linear in the name for
-/// each `*`, whatever the two are.
-pub(crate) fn fits(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
-            None => return false,
-        }
+    /// 64 hexadecimal digits that stand for these rules: SHA-256 over their canonical JSON. The same rules
+    /// have the same hash in every build.
+    pub fn hash(&self) -> String {
+        hash::of(self)
     }
-    rest.ends_with(last)
-}
-
-/// The known name that is closest to a mistyped one, if any is close.
-pub(crate) fn closest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let length = name.chars().count();
-    known
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= 1 + length / 4)
-        .min()
-        .map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]

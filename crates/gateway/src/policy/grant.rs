@@ -1,0 +1,222 @@
+//! Grants: standing signatures, scoped, capped and expiring.
+//!
+//! The engine says which grants could sign a call and what they would have to count; counting is the
+//! store's, in the same transaction as the signature. A grant that cannot be read signs nothing.
+
+use super::condition::{self, Condition};
+use super::decimal::Exact;
+use super::engine::Request;
+use super::fault::RuleFault;
+use super::pointer::Pointer;
+use super::rule::one_fits;
+use super::time;
+use crate::json::Shape;
+use serde::{Deserialize, Serialize};
+
+/// A standing signature: it approves calls of one tool that would be asked otherwise, within its caps and
+/// until it expires. It never overrides a denial.
+///
+/// ```
+/// use paraph_gateway::Grant;
+/// let grant = Grant {
+///     at_most: vec![("/amount_cents".into(), 500)],
+///     per_thread: Some(1),
+///     sum_per_day: Some(("/amount_cents".into(), 10_000)),
+///     ..Grant::new("small refunds", "issue_refund", 1_798_761_600_000)
+/// };
+/// # let _ = grant;
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// What it is called in decisions, logs and counters; no two grants have one name.
+    pub name: String,
+    /// The tool's name. Patterns are none.
+    pub tool: String,
+    /// When it ends, in milliseconds since 1970; in configuration also as RFC 3339.
+    #[serde(deserialize_with = "time::read_instant")]
+    pub until: u64,
+    /// Pointers to numbers, and how large they may be. A negative number is never within a cap.
+    #[serde(default)]
+    pub at_most: Vec<(String, u64)>,
+    /// Conditions on the arguments, all of which have to hold. What cannot be told does not hold.
+    #[serde(default)]
+    pub when: Vec<Condition>,
+    /// Names and patterns of agents; none is all.
+    #[serde(default)]
+    pub agents: Vec<String>,
+    /// Names and patterns of the users for whom the agent acts; none is all.
+    #[serde(default)]
+    pub users: Vec<String>,
+    /// How many calls it signs on one thread.
+    #[serde(default)]
+    pub per_thread: Option<u64>,
+    /// How many calls it signs on one day, in UTC, for one tenant.
+    #[serde(default)]
+    pub per_day: Option<u64>,
+    /// A pointer to a number from 0 on without a fraction, and how much the calls of one day, in UTC, for
+    /// one tenant may add up to.
+    #[serde(default)]
+    pub sum_per_day: Option<(String, u64)>,
+    /// Whether it signs also in a run that has read untrusted text. Its targets have to be bound all the
+    /// same.
+    #[serde(default)]
+    pub after_untrusted: bool,
+}
+
+impl Grant {
+    /// A grant without scope and caps, which signs nothing before it has some of each.
+    pub fn new(name: impl Into<String>, tool: impl Into<String>, until: u64) -> Grant {
+        Grant {
+            name: name.into(),
+            tool: tool.into(),
+            until,
+            at_most: Vec::new(),
+            when: Vec::new(),
+            agents: Vec::new(),
+            users: Vec::new(),
+            per_thread: None,
+            per_day: None,
+            sum_per_day: None,
+            after_untrusted: false,
+        }
+    }
+}
+
+/// A grant that could sign a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fit<'p> {
+    /// The grant's name.
+    pub grant: &'p str,
+    /// When it ends, in milliseconds since 1970: the signature has to be made before.
+    pub until: u64,
+    /// What has to be counted with the signature. If one of the counters has no room, it does not sign.
+    pub takes: Vec<Take>,
+}
+
+/// Something that a signature uses up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Take {
+    /// The counter's name, which holds the grant, the tenant, and the thread or the day.
+    pub counter: String,
+    /// By how much it rises.
+    pub by: u64,
+    /// What it may be afterwards at most.
+    pub max: u64,
+}
+
+/// A grant, read once.
+#[derive(Clone, Debug)]
+pub(super) struct Compiled {
+    name: String,
+    pub(super) tool: String,
+    until: u64,
+    caps: Vec<(Pointer, Exact)>,
+    when: Vec<condition::Compiled>,
+    agents: Vec<String>,
+    users: Vec<String>,
+    per_thread: Option<u64>,
+    per_day: Option<u64>,
+    sum_per_day: Option<(Pointer, u64)>,
+    after_untrusted: bool,
+}
+
+impl Compiled {
+    /// Reads a grant, or says the first thing that is wrong with it.
+    pub(super) fn of(grant: &Grant) -> Result<Compiled, RuleFault> {
+        if grant.tool.is_empty() {
+            return Err(RuleFault::NoTools);
+        }
+        if grant.tool.contains('*') {
+            return Err(RuleFault::GrantForPattern(grant.tool.clone()));
+        }
+        for (list, patterns) in [("agents", &grant.agents), ("users", &grant.users)] {
+            if patterns.iter().any(String::is_empty) {
+                return Err(RuleFault::EmptyPattern(list));
+            }
+        }
+        let sum = grant.sum_per_day.is_some();
+        if grant.per_thread.is_none() && grant.per_day.is_none() && !sum {
+            return Err(RuleFault::NoLimit);
+        }
+        if grant.at_most.is_empty() && grant.when.is_empty() && !sum {
+            return Err(RuleFault::NoScope);
+        }
+        let read = |pointer: &String| {
+            Pointer::read(pointer).ok_or_else(|| RuleFault::BadPointer(pointer.clone()))
+        };
+        let mut caps = Vec::new();
+        for (pointer, cap) in &grant.at_most {
+            caps.push((read(pointer)?, Exact::from(*cap)));
+        }
+        let when: Result<Vec<_>, _> = grant.when.iter().map(condition::Compiled::of).collect();
+        let sum_per_day = match &grant.sum_per_day {
+            Some((pointer, cap)) => Some((read(pointer)?, *cap)),
+            None => None,
+        };
+        Ok(Compiled {
+            name: grant.name.clone(),
+            tool: grant.tool.clone(),
+            until: grant.until,
+            caps,
+            when: when?,
+            agents: grant.agents.clone(),
+            users: grant.users.clone(),
+            per_thread: grant.per_thread,
+            per_day: grant.per_day,
+            sum_per_day,
+            after_untrusted: grant.after_untrusted,
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it would sign with, if it could sign this call of its tool.
+    pub(super) fn fit(&self, request: &Request<'_>) -> Option<Fit<'_>> {
+        let args = request.args.view();
+        let number = |pointer: &Pointer| match pointer.find(args)?.shape() {
+            Shape::Number(digits) => Exact::read(digits),
+            _ => None,
+        };
+        let within = |(pointer, cap): &(Pointer, Exact)| {
+            number(pointer).is_some_and(|found| found >= Exact::default() && found <= *cap)
+        };
+        let fits = request.now_ms < self.until
+            && (request.tainted.is_empty() || self.after_untrusted)
+            && one_fits(&self.agents, request.agent)
+            && one_fits(&self.users, request.user)
+            && self.caps.iter().all(within)
+            && self.when.iter().all(|one| one.truth(args).holds(false));
+        if !fits {
+            return None;
+        }
+        let mut takes = Vec::new();
+        let mut take = |kind: &str, of: &str, by: u64, max: u64| {
+            let counter = self.counter(request.tenant, kind, of);
+            takes.push(Take { counter, by, max });
+            by <= max
+        };
+        let day = || time::day(request.now_ms);
+        let mut room = self
+            .per_thread
+            .is_none_or(|max| take("thread", request.thread, 1, max));
+        room &= self.per_day.is_none_or(|max| take("day", &day(), 1, max));
+        if let Some((pointer, max)) = &self.sum_per_day {
+            room &= take("sum", &day(), number(pointer)?.to_u64()?, *max);
+        }
+        room.then_some(Fit {
+            grant: &self.name,
+            until: self.until,
+            takes,
+        })
+    }
+
+    /// Names from outside cannot reach into another part of a counter's name.
+    fn counter(&self, tenant: &str, kind: &str, of: &str) -> String {
+        let escaped = |text: &str| text.replace('%', "%25").replace('/', "%2F");
+        let (tenant, of) = (escaped(tenant), escaped(of));
+        format!("grant/{}/{tenant}/{kind}/{of}", escaped(&self.name))
+    }
+}
