@@ -40,7 +40,8 @@
 //! - `tool`, `policy`, `loops`, `budget`: what may be called, by whom, how often, at what cost.
 //! - `gateway`, `session`, `book`: the door, one run of it, and what that run remembers.
 //! - `audit`: the chain of what happened, and what checks it.
-//! - `record`, `store`: what is kept; [`conformance`]: what every store must do; `output`, `redact`: what is shown.
+//! - `record`, `store`: what is kept; [`conformance`]: what every store must do; `output`, `redact`, `display`: what is
+//!   shown.
 
 mod json;
 
@@ -69,6 +70,7 @@ pub mod examples;
 mod record;
 mod store;
 
+mod display;
 mod output;
 mod redact;
 
@@ -96,7 +98,7 @@ pub use action::{
 pub use approvals::{ApprovalError, Approvals, Finding};
 pub use audit::{
     Anchor, AuditEntry, BadAnchor, BadLine, Broken, BrokenLink, Draft, Event, EventKind, Field,
-    Head, Salt, Verified, Verifier,
+    Head, Pack, PackError, PackReport, PackStep, Salt, Verified, Verifier,
 };
 pub use budget::{
     BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
@@ -106,6 +108,7 @@ pub use canonical::{
     CanonicalError, CanonicalFault, MAX_CANONICAL_BYTES, Numbers, canonical, canonical_of,
 };
 pub use dialect::{Dialect, Step, parse_action, raw_action};
+pub use display::{Shown, Warning};
 pub use effect::{Attempt, Effect, EffectError, Found, Retry, Signed, Warrant};
 pub use error::{Error, Fault};
 pub use gateway::{Builder, Gateway};
