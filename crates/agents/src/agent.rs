@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use paraph_gateway::Gateway;
 use paraph_graph::{CheckpointId, Drawing, Graph, Interrupt, MemoryStore, RunId, Store};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// What an agent is asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,8 @@ impl From<&Case> for Case {
 pub struct Agent {
     pub(crate) name: String,
     pub(crate) gateway: Gateway,
+    /// Those of the agents that it calls, by their names.
+    pub(crate) called: BTreeMap<String, Gateway>,
     pub(crate) store: Store,
     graph: Box<dyn Driven>,
     /// How its graph is told the task.
@@ -56,6 +59,7 @@ impl Agent {
         Agent {
             name,
             gateway,
+            called: BTreeMap::new(),
             store: MemoryStore::shared(),
             graph: Box::new(graph),
             telling: |case| check_task(&case.question).map(str::to_owned),
@@ -71,6 +75,20 @@ impl Agent {
     #[must_use]
     pub fn on(self, store: Store) -> Agent {
         Agent { store, ..self }
+    }
+
+    /// The gateway of the agent of this name: its own, or that of one that it calls. People who change an action's
+    /// arguments need it.
+    pub fn gateway_of(&self, agent: &str) -> Option<&Gateway> {
+        match agent == self.name {
+            true => Some(&self.gateway),
+            false => self.called.get(agent),
+        }
+    }
+
+    /// Whether anything that it or an agent which it calls does may have to wait for a person.
+    pub fn may_ask(&self) -> bool {
+        self.gateway.may_ask() || self.called.values().any(Gateway::may_ask)
     }
 
     /// Remarks on the rules that are no mistakes.

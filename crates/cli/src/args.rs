@@ -1,9 +1,11 @@
 //! The command line. What it takes is a contract; see `paraph --help`.
 
 mod files;
+mod signed;
 mod stored;
 
 pub(crate) use files::*;
+pub(crate) use signed::*;
 pub(crate) use stored::*;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -83,6 +85,21 @@ pub(crate) enum Command {
     Runs {
         #[command(subcommand)]
         command: RunsCommand,
+    },
+    /// See what waits for people, and approve, refuse or edit it
+    Approvals {
+        #[command(subcommand)]
+        command: ApprovalsCommand,
+    },
+    /// Stop agents, tools or everything, in all processes on a store
+    Kill {
+        #[command(subcommand)]
+        command: KillCommand,
+    },
+    /// Look at the chain of what happened, check it, anchor it, export it
+    Audit {
+        #[command(subcommand)]
+        command: AuditCommand,
     },
     /// Check, measure, back up or migrate the store
     Store {

@@ -1,14 +1,18 @@
 //! The commands, one file each. They parse what is left to parse, call libraries, and print.
 
 mod agents;
+mod approvals;
+mod audit;
 mod check;
 mod completions;
 mod config_show;
 mod doctor;
+mod drive;
 mod explain;
 mod follow;
 mod graph;
 mod init;
+mod kill;
 mod run;
 mod runs;
 mod schema;
@@ -40,6 +44,9 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
         Command::Schema { command } => schema::print(&command),
         Command::Threads { command } => threads::run(&command),
         Command::Runs { command } => runs::run(&command),
+        Command::Approvals { command } => approvals::run(&command),
+        Command::Kill { command } => kill::run(&command),
+        Command::Audit { command } => audit::run(&command),
         Command::Store { command } => store::run(&command),
         Command::Graph(args) => graph::draw(&args),
         Command::Explain(args) => explain::explain(&args),

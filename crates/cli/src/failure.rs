@@ -6,6 +6,10 @@ use std::process::ExitCode;
 pub(crate) const FINISHED: u8 = 0;
 /// Exit code: wrong usage or configuration.
 pub(crate) const USAGE: u8 = 2;
+/// Exit code: a rule forbids it.
+pub(crate) const REFUSED: u8 = 3;
+/// Exit code: waiting for a person.
+pub(crate) const WAITING: u8 = 5;
 /// Exit code: store, conflict or internal failure.
 pub(crate) const BROKEN: u8 = 6;
 /// Exit code: interrupted.
@@ -16,6 +20,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// The user or the configuration has to put something right.
     Usage(String),
+    /// A rule forbids it, whatever anybody puts right.
+    Refused(String),
     /// Something that is nobody's input failed.
     Broken(String),
     /// Whoever read our output has gone; that is no mistake, and there is nobody to tell.
@@ -33,6 +39,10 @@ impl Failure {
             Failure::Usage(text) => {
                 say(&text);
                 ExitCode::from(USAGE)
+            }
+            Failure::Refused(text) => {
+                say(&text);
+                ExitCode::from(REFUSED)
             }
             Failure::Broken(text) => {
                 say(&text);

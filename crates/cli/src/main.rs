@@ -16,6 +16,7 @@
 //!   on standard error, and events as JSON lines.
 //! - `patience`: opening files that may keep a reader waiting. `writing`: where files for output really are.
 //! - `signals`, `logging`: interrupts, and the log of the libraries.
+//! - `person`, `hook`: who decides here, and whom the settings want told when something waits.
 //! - `failure`: what ends the program, with its exit code. `suggest`: "did you mean".
 
 mod agent_file;
@@ -26,11 +27,13 @@ mod choice;
 mod commands;
 mod config;
 mod failure;
+mod hook;
 mod lines;
 mod logging;
 mod mcp;
 mod output;
 mod patience;
+mod person;
 mod pieces;
 mod portable;
 mod signals;

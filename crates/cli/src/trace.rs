@@ -6,6 +6,7 @@
 use crate::output::note;
 use crate::terminal::{Ink, Screen, printable, printable_line};
 use paraph_agents::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
+use paraph_gateway::Why;
 use paraph_graph::RunId;
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -143,6 +144,20 @@ impl Trace {
                 Some(self.screen.paint(Ink::Dim, &line))
             }
             AgentEventData::ToolEnded { .. } => self.called(&event.data),
+            AgentEventData::ApprovalAsked { step, approval } => {
+                let why = match approval.why {
+                    Why::Approval => "waits for a person",
+                    Why::Held => "held by a kill switch, waits for a person",
+                    Why::Unknown => "nobody saw what came of it",
+                };
+                Some(format!(
+                    "{}  act    {}  {}  {}",
+                    self.step(*step),
+                    printable_line(&approval.says, DETAIL),
+                    approval.id,
+                    self.screen.paint(Ink::Yellow, why)
+                ))
+            }
             AgentEventData::Routed {
                 from, to, cause, ..
             } => {

@@ -77,6 +77,16 @@ impl Gateway {
         &self.0.warnings
     }
 
+    /// Whether any call may have to wait for a person: then the store has to outlive the process.
+    pub fn may_ask(&self) -> bool {
+        let waits = |tool: &ToolSpec| match self.0.policy.verdict(&tool.name) {
+            Verdict::Denied { .. } => false,
+            Verdict::Ask(_) => true,
+            Verdict::Allowed => tool.level.is_effect(),
+        };
+        self.catalogue().iter().any(waits)
+    }
+
     /// The desk at the gateway's store.
     pub fn approvals(&self) -> Approvals {
         Approvals::with(self.0.store.clone(), self.0.seal.clone())

@@ -2,7 +2,7 @@
 //!
 //! [`HttpTool`] is what stands in a file; [`http_tool`] makes a tool of it. A person chose the server, so it may be a
 //! private one and may be sent secrets; a model chooses arguments, and they fill the places they were given. A method
-//! that changes something is declared as an effect, and the gateway refuses those until a person can approve them.
+//! that changes something is declared as an effect, which a person has to approve.
 
 mod body;
 mod result;

@@ -71,7 +71,12 @@ pub fn declared(file: &AgentFile, parts: Parts) -> Result<Agent, Error> {
         variables,
         built: BTreeMap::new(),
     };
-    building.agent(&file.name, &file.main, rules)
+    let mut agent = building.agent(&file.name, &file.main, rules)?;
+    let called = building.built.into_iter();
+    agent.called = called
+        .map(|(name, child)| (name, child.agent.gateway.clone()))
+        .collect();
+    Ok(agent)
 }
 
 /// An agent of a file that can only be looked at: its results, its drawing, its branches. It needs no file and no

@@ -15,7 +15,7 @@ pub(crate) struct StoreArgs {
 }
 
 /// A number of rows. None at all is no list.
-fn at_least_one(text: &str) -> Result<usize, String> {
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("a list has at least 1 row".to_owned()),
         Ok(n) => Ok(n),

@@ -1,5 +1,7 @@
 //! `paraph doctor`: is everything there that a run needs? It asks nobody over the network unless told to.
 
+mod effects;
+
 use crate::application::{AgentPath, Described};
 use crate::args::DoctorArgs;
 use crate::choice::{chosen, spec, spoken_by};
@@ -53,7 +55,7 @@ impl Check {
     fn of(check: &'static str, result: Result<String, Failure>) -> Check {
         match result {
             Ok(detail) => Check::new(check, Verdict::Ok, detail),
-            Err(Failure::Usage(why) | Failure::Broken(why)) => {
+            Err(Failure::Usage(why) | Failure::Refused(why) | Failure::Broken(why)) => {
                 Check::new(check, Verdict::Wrong, why)
             }
             Err(Failure::ClosedPipe) => Check::new(check, Verdict::Wrong, "the output was closed"),
@@ -131,6 +133,7 @@ fn with_config(config: &Config, args: &DoctorArgs) -> Vec<Check> {
     }
     checks.push(Check::of("data directory", data_dir(config)));
     checks.push(store(config));
+    checks.extend(effects::checks(config));
     checks
 }
 
@@ -309,6 +312,7 @@ fn models(config: &Config, agent: &AgentInfo, own: Option<ModelSpec>, online: bo
 fn again(failure: &Failure) -> Failure {
     match failure {
         Failure::Usage(text) => Failure::Usage(text.clone()),
+        Failure::Refused(text) => Failure::Refused(text.clone()),
         Failure::Broken(text) => Failure::Broken(text.clone()),
         Failure::ClosedPipe => Failure::ClosedPipe,
     }

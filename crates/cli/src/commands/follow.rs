@@ -8,16 +8,19 @@ use crate::lines::{TraceFile, line};
 use crate::output::{note, print};
 use crate::signals::Interrupt;
 use crate::stores::Kept;
-use crate::terminal::{printable, printable_json};
+use crate::terminal::{printable, printable_json, printable_line};
 use crate::trace::{TICK, Trace};
 use crate::writing::refuse_own;
-use paraph_agents::{AgentEvent, AgentEventData, AgentRun, RunResult};
-use paraph_gateway::Stop;
+use paraph_agents::{AgentEvent, AgentEventData, AgentRun, Approval, RunResult};
+use paraph_gateway::{Stop, Why};
 use paraph_graph::CancelReason;
 use std::path::Path;
 
 /// How the explanations call the command that goes on with a run.
 const RESUME: &str = "paraph runs resume RUN";
+
+/// The longest text of an action, in characters; `paraph approvals show` has all of it.
+const SAYS: usize = 1_000;
 
 /// Where what a run tells goes.
 pub(crate) struct Told {
@@ -34,61 +37,95 @@ pub(crate) struct Printing {
     trace_file: Option<TraceFile>,
 }
 
-/// Reads the run to its end.
+/// How a run came to rest.
+pub(crate) struct Ended {
+    pub(crate) code: u8,
+    result: Option<RunResult>,
+    detail: Option<String>,
+    /// The command that goes on with it.
+    again: Option<String>,
+    thread: String,
+}
+
+impl Ended {
+    /// What it waits for.
+    pub(crate) fn approvals(&self) -> &[Approval] {
+        match &self.result {
+            Some(result) => result.approvals(),
+            None => &[],
+        }
+    }
+}
+
+/// Reads the run to its end. Its result is printed by [`finish`], once nothing more is done about it here.
 pub(crate) async fn follow(
     mut run: AgentRun,
     kept: &Kept,
-    config: &Config,
-    told: Told,
-) -> Result<u8, Failure> {
-    let Told {
-        mut printing,
-        mut trace,
-        saved,
-    } = told;
-    let mut interrupt = Interrupt::listen()
-        .map_err(|error| Failure::Broken(format!("signals cannot be received: {error}")))?;
+    told: &mut Told,
+    interrupt: &mut Interrupt,
+) -> Result<Ended, Failure> {
     let control = run.control();
-    let again = saved.then(|| resume_command(&run, kept)).flatten();
+    let mut ended = Ended {
+        code: FINISHED,
+        result: None,
+        detail: None,
+        again: told.saved.then(|| resume_command(&run, kept)).flatten(),
+        thread: run.thread().to_owned(),
+    };
     let mut interrupted = false;
     let mut ticks = tokio::time::interval(TICK);
-    let mut code = FINISHED;
     loop {
         let event = tokio::select! {
             event = run.next() => event,
             () = interrupt.wait(), if !interrupted => {
-                trace.clear();
+                told.trace.clear();
                 interrupted = true;
                 note("interrupted: the run is being stopped; once more stops it at once");
                 control.request_cancel(CancelReason::User);
                 continue;
             }
-            _ = ticks.tick(), if trace.spins() => {
-                trace.tick();
+            _ = ticks.tick(), if told.trace.spins() => {
+                told.trace.tick();
                 continue;
             }
         };
         let Some(event) = event else { break };
-        trace.show(&event);
-        printing.event(&event)?;
+        told.trace.show(&event);
+        told.printing.event(&event)?;
         if let AgentEventData::RunEnded {
             exit_code,
             detail,
             result,
-        } = &event.data
+        } = event.data
         {
-            code = *exit_code;
-            printing.result(result, detail.as_deref(), again.as_deref())?;
-            if let (Stop::Cancelled, Some(again)) = (result.stop(), &again) {
-                note(&printable(&format!("saved; go on with: {again}")));
-            }
+            ended.code = exit_code;
+            ended.detail = detail;
+            ended.result = Some(result);
+        }
+    }
+    Ok(ended)
+}
+
+/// Prints what came out of a run, or what it waits for; gives the exit code.
+pub(crate) async fn finish(
+    ended: Ended,
+    (kept, config): (&Kept, &Config),
+    told: &mut Told,
+) -> Result<u8, Failure> {
+    if let Some(result) = &ended.result {
+        let flag = kept.flag.as_deref().unwrap_or_default();
+        let again = ended.again.as_deref();
+        told.printing
+            .result(result, ended.detail.as_deref(), (again, flag))?;
+        if let (Stop::Cancelled, Some(again)) = (result.stop(), again) {
+            note(&printable(&format!("saved; go on with: {again}")));
         }
     }
     // A thread that is somebody else's, or a store that is broken, is left alone.
-    if saved && code != BROKEN {
-        after_run(kept, config, run.thread()).await?;
+    if told.saved && ended.code != BROKEN {
+        after_run(kept, config, &ended.thread).await?;
     }
-    Ok(code)
+    Ok(ended.code)
 }
 
 /// The command that goes on with this run, if anything of it is left when the program has ended.
@@ -113,8 +150,13 @@ impl Printing {
 
     /// Prints the result of a run that was over before; gives the exit code.
     pub(crate) fn over(&mut self, result: &RunResult) -> Result<u8, Failure> {
-        self.result(result, None, None)?;
+        self.result(result, None, (None, ""))?;
         Ok(result.stop().exit_code())
+    }
+
+    /// Whether people read standard output, and no program.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !self.json && !self.events
     }
 
     fn event(&mut self, event: &AgentEvent) -> Result<(), Failure> {
@@ -135,7 +177,7 @@ impl Printing {
         &self,
         result: &RunResult,
         detail: Option<&str>,
-        again: Option<&str>,
+        again: (Option<&str>, &str),
     ) -> Result<(), Failure> {
         match (self.events, self.json) {
             (true, _) => Ok(()),
@@ -146,9 +188,16 @@ impl Printing {
 }
 
 /// A result for people: the answer, or what stopped the run and what to do.
-fn in_words(result: &RunResult, detail: Option<&str>, again: Option<&str>) -> String {
+fn in_words(
+    result: &RunResult,
+    detail: Option<&str>,
+    (again, flag): (Option<&str>, &str),
+) -> String {
     if let Some(answer) = result.answer() {
         return printable(answer);
+    }
+    if !result.approvals().is_empty() {
+        return waiting(result.approvals(), (again, flag));
     }
     let explanation = result.stop().explain();
     let mut text = format!("Stopped: {}\n{}", explanation.reason, explanation.happened);
@@ -164,5 +213,36 @@ fn in_words(result: &RunResult, detail: Option<&str>, again: Option<&str>) -> St
         (_, None) => explanation.remedy.to_owned(),
     };
     text.push_str(&format!("\nWhat to do: {remedy}"));
+    printable(&text)
+}
+
+/// What a run waits for, and the commands that help.
+fn waiting(approvals: &[Approval], (again, flag): (Option<&str>, &str)) -> String {
+    let mut text = "Waiting: everything so far is saved.".to_owned();
+    for approval in approvals {
+        let (id, says) = (approval.id, printable_line(&approval.says, SAYS));
+        let digest = &approval.digest;
+        text.push_str(&match approval.why {
+            Why::Approval => format!("\n\nA person has to approve: {says}"),
+            Why::Held => {
+                format!("\n\nIt was approved, then a kill switch came; to be decided anew: {says}")
+            }
+            Why::Unknown => format!("\n\nNobody saw what came of it: {says}"),
+        });
+        text.push_str(&format!("\n  look at it  paraph approvals show {id}{flag}"));
+        match (approval.why, approval.due_ms, again) {
+            (Why::Unknown, Some(due_ms), Some(again)) => text.push_str(&format!(
+                "\n  from {}  {again}",
+                crate::cells::time(due_ms)
+            )),
+            (Why::Unknown, ..) => {
+                text.push_str(&format!("\n  settle it   paraph approvals settle {id} --digest {digest}{flag} …"));
+            }
+            _ => text.push_str(&format!(
+                "\n  approve it  paraph approvals approve {id} --digest {digest}{flag}\n  until       {}",
+                crate::cells::time(approval.expires_ms)
+            )),
+        }
+    }
     printable(&text)
 }

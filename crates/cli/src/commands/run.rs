@@ -1,6 +1,7 @@
 //! `paraph run`: runs an agent, shows it on standard error, and prints its result.
 
-use super::follow::{Printing, Told, follow};
+use super::drive::Driver;
+use super::follow::{Printing, Told};
 use crate::application::{Described, Said, WEATHER};
 use crate::args::RunArgs;
 use crate::choice::{check_price, choose, limits};
@@ -64,6 +65,10 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             false => kept.stores(),
         };
         let opened = described.open(&config, stores, said).await?;
+        if !kept.lasts() && opened.agent.may_ask() {
+            opened.close().await;
+            return Err(would_forget(&described));
+        }
         if !args.printing.quiet {
             tell_of_ways(args, &described, said);
         }
@@ -82,10 +87,25 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             trace: Trace::new(screen, args.printing.quiet),
             saved: !args.vanilla,
         };
-        let code = follow(run, &kept, &config, told).await;
+        let driver = Driver {
+            kept: &kept,
+            config: &config,
+            agent: &opened.agent,
+            terms: &terms,
+        };
+        let code = driver.drive(run, told).await;
         opened.close().await;
         code
     })
+}
+
+/// Why an agent that may have to ask people does not run on a store that dies with the process.
+fn would_forget(described: &Described) -> Failure {
+    Failure::Usage(format!(
+        "store: `{}` asks people before it changes something, and what waits for them would die with this process: \
+         use a store that lasts, or --deny its tools that change something",
+        described.info.name
+    ))
 }
 
 /// Whether nothing outside is asked, not even a model.

@@ -6,6 +6,8 @@ mod list;
 mod resume;
 mod show;
 
+pub(super) use resume::go_on;
+
 use super::{on_listed, on_store};
 use crate::args::{RunsCommand, WhichRun};
 use crate::failure::{FINISHED, Failure};
@@ -28,7 +30,7 @@ pub(super) fn run(command: &RunsCommand) -> Result<u8, Failure> {
             events::events(&kept, args).await
         }),
         RunsCommand::Resume(args) => on_store(&args.store, async |kept, config| {
-            resume::resume(kept, &config, args).await
+            resume::resume(&kept, &config, args).await
         }),
         RunsCommand::Cancel(args) => on_store(&args.store, async |kept, _| {
             cancel::cancel(&kept, args).await

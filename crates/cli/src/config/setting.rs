@@ -61,6 +61,7 @@ pub(crate) fn settings() -> Vec<Setting> {
             .default(Options::default().lease.as_secs().to_string()),
         Setting::new("retention.keep_last", &[]),
         Setting::new("retention.older_than", &[]),
+        Setting::new("approvals.hook", &["PARAPH_APPROVALS_HOOK"]),
         Setting::new("loop", &["PARAPH_LOOP"]).default("exact"),
         Setting::new("max_steps", &["PARAPH_MAX_STEPS"]),
         Setting::new("max_tool_calls", &["PARAPH_MAX_TOOL_CALLS"]),

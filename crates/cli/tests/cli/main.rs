@@ -7,11 +7,13 @@
 )]
 
 mod agent_files;
+mod approvals;
 mod attacks;
 mod configuration;
 #[cfg(feature = "pictures")]
 mod graphs;
 mod hostile;
+mod kill;
 mod listings;
 #[cfg(target_os = "linux")]
 mod mcp;

@@ -26,7 +26,7 @@ impl Checker<'_> {
         for pattern in rules.allow.iter().flatten() {
             self.allowed_effects(whose, (rules, pattern), tools);
         }
-        self.tell_of_refusals(whose, rules, tools);
+        self.tell_of_waiting(whose, rules, tools);
     }
 
     /// A rule has to name a tool that is there.
@@ -60,8 +60,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Nobody can be asked yet, and whoever wrote the file should know.
-    fn tell_of_refusals(&mut self, whose: Whose<'_>, rules: &PolicySpec, tools: &Tools) {
+    /// A run that waits needs somebody, and whoever wrote the file should know.
+    fn tell_of_waiting(&mut self, whose: Whose<'_>, rules: &PolicySpec, tools: &Tools) {
         let policy = policy_of(rules, &tools.known);
         let asked: Vec<_> = tools
             .known
@@ -77,7 +77,7 @@ impl Checker<'_> {
             false => &["policy", "approve"],
         };
         let what = format!(
-            "a person has to approve {}, and nobody can be asked yet: such calls are refused",
+            "a person has to approve {} each time: the run waits until somebody does (`paraph approvals list`)",
             asked.join(", ")
         );
         self.remarks

@@ -464,7 +464,7 @@ fn whoever_writes_a_rule_that_nobody_can_keep_is_told() {
     assert_eq!(
         remarks,
         [
-            "6:11: a person has to approve `pay`, and nobody can be asked yet: such calls are refused",
+            "6:11: a person has to approve `pay` each time: the run waits until somebody does (`paraph approvals list`)",
         ]
     );
 }

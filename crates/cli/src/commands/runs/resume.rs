@@ -2,9 +2,10 @@
 
 use super::row;
 use crate::application::{Described, Said, reader};
-use crate::args::ResumeArgs;
+use crate::args::{PrintingArgs, ResumeArgs};
 use crate::choice::{check_price, chosen};
-use crate::commands::follow::{Printing, Told, follow};
+use crate::commands::drive::Driver;
+use crate::commands::follow::{Printing, Told};
 use crate::commands::not_started;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -16,10 +17,20 @@ use crate::trace::Trace;
 use paraph_agents::{Agent, AgentRun, Terms};
 use paraph_graph::{Entry, HistoryQuery, RunRow, RunStatus, Scope};
 
-pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Result<u8, Failure> {
-    let row = row(&kept, &args.which).await?;
+pub(super) async fn resume(kept: &Kept, config: &Config, args: &ResumeArgs) -> Result<u8, Failure> {
+    let row = row(kept, &args.which).await?;
+    go_on(kept, config, row, &args.printing).await
+}
+
+/// Goes on with this run, to its next stop.
+pub(crate) async fn go_on(
+    kept: &Kept,
+    config: &Config,
+    row: RunRow,
+    args: &PrintingArgs,
+) -> Result<u8, Failure> {
     let started = Started::of(&row)?;
-    let mut printing = Printing::of(&args.printing, kept.file.as_deref())?;
+    let mut printing = Printing::of(args, kept.file.as_deref())?;
     if row.status == RunStatus::Success {
         let agent = reader(kept.stores(), &started)?;
         let result = agent.result(row.id, &row.thread).await;
@@ -48,7 +59,7 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
     }
     let choice = chosen(config, &described.info, started.model()?, true)?;
     check_price(&choice, &started.limits)?;
-    if !args.printing.quiet {
+    if !args.quiet {
         kept.warn_of_short_disk();
     }
     if row.live {
@@ -63,18 +74,24 @@ pub(super) async fn resume(kept: Kept, config: &Config, args: &ResumeArgs) -> Re
         price: choice.price,
         limits: started.limits.clone(),
         loops: started.loops,
-        tell_messages: args.printing.verbose,
+        tell_messages: args.verbose,
         run: Some(row.id),
         ..Terms::new(described.tooled(choice.model), row.thread.clone())
     };
-    let run = again(&kept, &opened.agent, (&row, &started), &terms).await?;
+    let run = again(kept, &opened.agent, (&row, &started), &terms).await?;
     let screen = Screen::of_stderr(&config.environment);
     let told = Told {
         printing,
-        trace: Trace::new(screen, args.printing.quiet),
+        trace: Trace::new(screen, args.quiet),
         saved: true,
     };
-    let code = follow(run, &kept, config, told).await;
+    let driver = Driver {
+        kept,
+        config,
+        agent: &opened.agent,
+        terms: &terms,
+    };
+    let code = driver.drive(run, told).await;
     opened.close().await;
     code
 }

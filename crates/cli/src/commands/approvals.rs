@@ -1,0 +1,216 @@
+//! `paraph approvals …`: what waits for people, and what they decide about it.
+//!
+//! A decision is written down first; what follows from it is the run's, which this process then drives on. Everything
+//! that is shown comes from a model, and is made safe to show.
+
+mod asking;
+mod decide;
+mod edit;
+mod list;
+mod settle;
+mod show;
+mod watch;
+
+pub(super) use asking::{Asked, ask};
+
+use super::{on_listed, on_store};
+use crate::args::{ApprovalsCommand, WhichAction};
+use crate::cells::time;
+use crate::failure::Failure;
+use crate::output::note;
+use crate::pieces::{Raw, raw};
+use crate::stores::Kept;
+use crate::terminal::printable;
+use paraph_gateway::{
+    ActionId, ActionRow, ApprovalError, Approvals, Ended, Signer, State, StoreError,
+};
+use serde::Serialize;
+
+/// How many digits of a digest have to be named at least.
+const DIGITS: usize = 12;
+
+pub(super) fn run(command: &ApprovalsCommand) -> Result<u8, Failure> {
+    match command {
+        ApprovalsCommand::List(args) => {
+            on_listed(&args.store, ("actions", args.json), async |kept, _| {
+                list::list(&kept, args).await
+            })
+        }
+        ApprovalsCommand::Show(args) => on_store(&args.store, async |kept, config| {
+            show::show(&kept, &config, args).await
+        }),
+        ApprovalsCommand::Approve(args) => on_store(&args.then.store, async |kept, config| {
+            decide::approve(&kept, &config, args).await
+        }),
+        ApprovalsCommand::Reject(args) => on_store(&args.then.store, async |kept, config| {
+            decide::reject(&kept, &config, args).await
+        }),
+        ApprovalsCommand::Edit(args) => on_store(&args.store, async |kept, config| {
+            edit::edit(&kept, &config, args).await
+        }),
+        ApprovalsCommand::Reopen(args) => on_store(&args.store, async |kept, config| {
+            settle::reopen(&kept, &config, args).await
+        }),
+        ApprovalsCommand::Settle(args) => on_store(&args.then.store, async |kept, config| {
+            settle::settle(&kept, &config, args).await
+        }),
+        ApprovalsCommand::Watch(args) => {
+            on_store(&args.store, async |kept, _| watch::watch(&kept, args).await)
+        }
+    }
+}
+
+/// The desk at a store.
+fn desk(kept: &Kept) -> Approvals {
+    Approvals::new(kept.opened.gateway.clone())
+}
+
+/// The action of this id.
+async fn row(kept: &Kept, id: &str) -> Result<ActionRow, Failure> {
+    let parsed: Result<ActionId, _> = id.trim().parse();
+    let id = parsed.map_err(|_| {
+        let shown = printable(&id.chars().take(100).collect::<String>());
+        Failure::Usage(format!(
+            "`{shown}` is no action's id; `paraph approvals list` lists what waits"
+        ))
+    })?;
+    desk(kept)
+        .show(id)
+        .await
+        .map_err(|error| refused(kept, error))
+}
+
+/// The action, if its digest was named.
+async fn looked_at(kept: &Kept, which: &WhichAction) -> Result<ActionRow, Failure> {
+    let row = row(kept, &which.id).await?;
+    let show = format!("paraph approvals show {}{}", row.id(), flag(kept));
+    let Some(digest) = &which.digest else {
+        return Err(Failure::Usage(format!(
+            "--digest is missing: look at what would happen, and name the digest that is shown there: {show}"
+        )));
+    };
+    let digest = digest.trim().to_ascii_lowercase();
+    let hex = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !hex || !(DIGITS..=row.digest.len()).contains(&digest.len()) {
+        return Err(Failure::Usage(format!(
+            "--digest: {DIGITS} to {} hexadecimal digits, as they are shown by: {show}",
+            row.digest.len()
+        )));
+    }
+    if !row.digest.starts_with(&digest) {
+        return Err(Failure::Usage(format!(
+            "--digest: that is not the digest of action {}: nothing was decided. Look at it again: {show}",
+            row.id()
+        )));
+    }
+    Ok(row)
+}
+
+/// The flag that leads other commands to the same store.
+fn flag(kept: &Kept) -> &str {
+    kept.flag.as_deref().unwrap_or_default()
+}
+
+/// Why nothing was decided.
+fn refused(kept: &Kept, error: ApprovalError) -> Failure {
+    match error {
+        ApprovalError::NoAction(id) => Failure::Usage(format!(
+            "there is no action {id} in {}; `paraph approvals list --all` lists those there are",
+            kept.shown
+        )),
+        ApprovalError::Conflict(row) => Failure::Broken(conflict(kept, &row)),
+        ApprovalError::OwnRequest | ApprovalError::Unverified => {
+            Failure::Refused(error.to_string())
+        }
+        ApprovalError::Store(StoreError::Refused(_)) => Failure::Broken(
+            "others changed the action all the time, and nothing was decided; try again".to_owned(),
+        ),
+        ApprovalError::Store(error) => Failure::Broken(error.to_string()),
+        error => Failure::usage(error),
+    }
+}
+
+/// Who or what was quicker.
+fn conflict(kept: &Kept, row: &ActionRow) -> String {
+    let id = row.id();
+    let mut text = format!(
+        "action {id} is {} already{}; nothing was changed",
+        row.state,
+        by_whom(row)
+    );
+    if let Some(next) = row.replaced_by {
+        text.push_str(&format!(
+            ". In its place: paraph approvals show {next}{}",
+            flag(kept)
+        ));
+    }
+    text
+}
+
+/// Who brought an action to where it stands, and when.
+fn by_whom(row: &ActionRow) -> String {
+    let (by, at_ms) = match (&row.ended, row.votes.last()) {
+        (Some(Ended { by, at_ms, .. }), _) => (by, *at_ms),
+        (None, Some(vote)) => (&vote.by, vote.at_ms),
+        (None, None) => return String::new(),
+    };
+    format!(" (by {}, {})", printable(&signer(by)), time(at_ms))
+}
+
+/// Who decided, for people.
+fn signer(by: &Signer) -> String {
+    match by {
+        Signer::Person(person) if person.verified => person.id.clone(),
+        Signer::Person(person) => format!("{}, unverified", person.id),
+        Signer::Rule(name) => format!("the rule {name}"),
+        Signer::Clock => "the clock".to_owned(),
+        Signer::Kill(scope) => format!("the kill switch {scope}"),
+        Signer::Gateway => "the gateway".to_owned(),
+    }
+}
+
+/// What nobody decided about in time ends whenever somebody looks. A store that cannot be written to is looked at all
+/// the same.
+async fn sweep(desk: &Approvals) {
+    if let Err(error) = desk.expire().await {
+        note(&printable(&format!(
+            "warning: what is overdue could not be ended: {error}"
+        )));
+    }
+}
+
+/// An action as listings have it in JSON.
+#[derive(Serialize)]
+struct Listed<'a> {
+    id: ActionId,
+    digest: &'a str,
+    state: State,
+    agent: &'a str,
+    tool: &'a str,
+    expires_at: String,
+    thread: &'a str,
+    run_id: &'a str,
+    says: &'a str,
+}
+
+impl<'a> Listed<'a> {
+    fn of(row: &'a ActionRow) -> Listed<'a> {
+        let said = &row.action.said;
+        Listed {
+            id: row.id(),
+            digest: &row.digest,
+            state: row.state,
+            agent: &said.run.agent,
+            tool: &said.tool,
+            expires_at: time(said.expires_ms),
+            thread: &said.run.thread,
+            run_id: &said.run.run,
+            says: &said.says,
+        }
+    }
+}
+
+/// JSON text of the store's as it is.
+fn as_json(text: &str) -> Result<Raw, Failure> {
+    raw(text.as_bytes()).map_err(|error| Failure::Broken(format!("a stored text: {error}")))
+}

@@ -1,0 +1,179 @@
+//! A run that waits, at a terminal where somebody sits: they are shown what waits and decide at once, or leave it.
+
+use super::edit::{edited, in_editor};
+use super::{decide, desk, refused, show};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::output::note;
+use crate::person::local;
+use crate::signals::Interrupt;
+use crate::stores::Kept;
+use paraph_agents::{Agent, Approval};
+use paraph_gateway::{ActionRow, State};
+use std::io::{BufRead as _, Write as _};
+use tokio::sync::oneshot;
+
+/// What came of asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Somebody decided about something: the run can go on.
+    Decided,
+    /// Nobody wants to decide now.
+    Left,
+}
+
+/// Where decisions of somebody at the terminal go.
+struct Desk<'a> {
+    kept: &'a Kept,
+    config: &'a Config,
+    agent: &'a Agent,
+    by: String,
+}
+
+/// Asks about everything that waits, one after the other.
+pub(crate) async fn ask(
+    (kept, config): (&Kept, &Config),
+    agent: &Agent,
+    approvals: &[Approval],
+    interrupt: &mut Interrupt,
+) -> Result<Asked, Failure> {
+    let at = Desk {
+        kept,
+        config,
+        agent,
+        by: local(&config.environment),
+    };
+    let mut asked = Asked::Left;
+    for approval in approvals {
+        let row = desk(kept).show(approval.id).await;
+        let row = row.map_err(|error| refused(kept, error))?;
+        match row.state {
+            State::Pending | State::Held => {}
+            // What nobody saw is found out elsewhere, not by a yes or no.
+            State::Unknown => continue,
+            _ => {
+                asked = Asked::Decided;
+                continue;
+            }
+        }
+        match at.one(row, interrupt).await? {
+            Asked::Decided => asked = Asked::Decided,
+            Asked::Left => return Ok(asked),
+        }
+    }
+    Ok(asked)
+}
+
+impl Desk<'_> {
+    /// Asks about one action until it is decided about.
+    async fn one(&self, mut row: ActionRow, interrupt: &mut Interrupt) -> Result<Asked, Failure> {
+        let desk = desk(self.kept);
+        let acts = format!("this process as local user {}", self.by);
+        note("");
+        note(&show::in_words(&row, &acts, ""));
+        loop {
+            let question = "[a]pprove, [e]dit, [r]eject or [q]uit (it keeps waiting)? ";
+            let Some(answer) = answer(question, interrupt).await else {
+                return Ok(Asked::Left);
+            };
+            let decided = match answer.trim().to_lowercase().as_str() {
+                "a" | "approve" => desk.approve(row.id(), &row.digest, self.by.as_str()).await,
+                "r" | "reject" => {
+                    let Some(why) = answer_of("why? (the model reads it) ", interrupt).await else {
+                        return Ok(Asked::Left);
+                    };
+                    desk.reject(row.id(), &row.digest, self.by.as_str(), &why)
+                        .await
+                }
+                "e" | "edit" => {
+                    match self.edit(&row).await {
+                        Ok(Some(new)) => {
+                            row = new;
+                            note(&show::in_words(&row, &acts, ""));
+                        }
+                        Ok(None) => note("nothing was changed"),
+                        Err(failure) => tell(&failure),
+                    }
+                    continue;
+                }
+                "q" | "quit" => return Ok(Asked::Left),
+                _ => continue,
+            };
+            match decided {
+                Ok(now) if now.state.is_undecided() => {
+                    note(&decide::told("approved", &self.by, &now));
+                    note("it waits for the approval of others");
+                    return Ok(Asked::Left);
+                }
+                Ok(now) => {
+                    let what = match now.state {
+                        State::Rejected => "refused",
+                        _ => "approved",
+                    };
+                    note(&decide::told(what, &self.by, &now));
+                    return Ok(Asked::Decided);
+                }
+                // Somebody else was quicker: then that is what the run goes on with.
+                Err(error @ paraph_gateway::ApprovalError::Conflict(_)) => {
+                    tell(&refused(self.kept, error));
+                    return Ok(Asked::Decided);
+                }
+                Err(error) => tell(&refused(self.kept, error)),
+            }
+        }
+    }
+
+    async fn edit(&self, row: &ActionRow) -> Result<Option<ActionRow>, Failure> {
+        let Some(gateway) = self.agent.gateway_of(&row.action.said.run.agent) else {
+            return Err(Failure::usage(
+                "its agent is not there to read other arguments",
+            ));
+        };
+        let Some(text) = in_editor(&self.config.environment, row)? else {
+            return Ok(None);
+        };
+        let new = edited(self.kept, gateway, (row, &self.by), &text).await?;
+        Ok(Some(new))
+    }
+}
+
+/// Says what did not work, and goes on.
+fn tell(failure: &Failure) {
+    if let Failure::Usage(text) | Failure::Broken(text) | Failure::Refused(text) = failure {
+        note(&crate::terminal::printable(text));
+    }
+}
+
+/// A line that is more than nothing.
+async fn answer_of(question: &str, interrupt: &mut Interrupt) -> Option<String> {
+    loop {
+        let line = answer(question, interrupt).await?;
+        if !line.trim().is_empty() {
+            return Some(line);
+        }
+    }
+}
+
+/// A line from the terminal; nothing at its end, or if somebody interrupts.
+async fn answer(question: &str, interrupt: &mut Interrupt) -> Option<String> {
+    {
+        let mut out = std::io::stderr().lock();
+        let _ = write!(out, "{question}");
+        let _ = out.flush();
+    }
+    let (sender, receiver) = oneshot::channel();
+    // A thread of its own: the program must be able to end while nobody types.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = std::io::stdin().lock().read_line(&mut line);
+        let line = matches!(read, Ok(1..)).then_some(line);
+        let _ = sender.send(line);
+    });
+    tokio::select! {
+        line = receiver => line.ok().flatten(),
+        () = interrupt.wait() => {
+            note("");
+            None
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A run that is driven on from stop to stop: past what somebody at the terminal decides, and past a short wait for
+//! what nobody saw. Called by whatever begins a run or goes on with one.
+
+use super::approvals::{Asked, ask};
+use super::follow::{Ended, Told, finish, follow};
+use super::not_started;
+use crate::cells::now_ms;
+use crate::config::Config;
+use crate::failure::{BROKEN, Failure};
+use crate::hook;
+use crate::output::note;
+use crate::signals::Interrupt;
+use crate::stores::Kept;
+use crate::terminal::printable_line;
+use paraph_agents::{Agent, AgentRun, Approval, Terms};
+use paraph_gateway::{Approvals, Wake, Why};
+use paraph_graph::RunId;
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+/// How long a process waits altogether for what came of effects that nobody saw.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The longest text of an action in a note, in characters.
+const SAYS: usize = 200;
+
+/// What a run is driven with.
+pub(crate) struct Driver<'a> {
+    pub(crate) kept: &'a Kept,
+    pub(crate) config: &'a Config,
+    pub(crate) agent: &'a Agent,
+    pub(crate) terms: &'a Terms,
+}
+
+impl Driver<'_> {
+    /// Drives the run until it ends, or waits for somebody who is not here.
+    pub(crate) async fn drive(&self, mut run: AgentRun, mut told: Told) -> Result<u8, Failure> {
+        let mut interrupt = Interrupt::listen()
+            .map_err(|error| Failure::Broken(format!("signals cannot be received: {error}")))?;
+        let mut patience = PATIENCE;
+        let (id, thread) = (run.run_id(), run.thread().to_owned());
+        loop {
+            let wakes = self.wakes(&thread).await;
+            let ended = follow(run, self.kept, &mut told, &mut interrupt).await?;
+            if ended.code != BROKEN {
+                self.woken(wakes).await;
+            }
+            match self
+                .goes_on(&ended, &told, (&mut patience, &mut interrupt))
+                .await
+            {
+                Ok(true) => run = self.again(id).await?,
+                Ok(false) => return finish(ended, (self.kept, self.config), &mut told).await,
+                Err(failure) => {
+                    // The question is lost, not what was asked: that still waits.
+                    finish(ended, (self.kept, self.config), &mut told).await?;
+                    return Err(failure);
+                }
+            }
+        }
+    }
+
+    async fn again(&self, id: RunId) -> Result<AgentRun, Failure> {
+        let terms = Terms {
+            run: Some(id),
+            ..self.terms.clone()
+        };
+        self.agent.resume(id, &terms).await.map_err(not_started)
+    }
+
+    /// Whether a run that rests goes on in this process.
+    async fn goes_on(
+        &self,
+        ended: &Ended,
+        told: &Told,
+        (patience, interrupt): (&mut Duration, &mut Interrupt),
+    ) -> Result<bool, Failure> {
+        let waits = ended.approvals();
+        if waits.is_empty() || !told.saved {
+            return Ok(false);
+        }
+        if let Some(pause) = soon(waits, *patience) {
+            *patience = patience.saturating_sub(pause.max(Duration::from_secs(1)));
+            for wait in waits {
+                note(&format!(
+                    "nobody saw what came of it; looking again in {:.0} s: {}",
+                    pause.as_secs_f32().ceil(),
+                    printable_line(&wait.says, SAYS)
+                ));
+            }
+            return Ok(tokio::select! {
+                () = tokio::time::sleep(pause) => true,
+                () = interrupt.wait() => false,
+            });
+        }
+        hook::tell(self.config, waits).await?;
+        let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if !somebody || !told.printing.is_for_people() {
+            return Ok(false);
+        }
+        let stands = (self.kept, self.config);
+        let asked = ask(stands, self.agent, waits, interrupt).await?;
+        Ok(asked == Asked::Decided)
+    }
+
+    /// What wakes the runs of a thread, and of the agents that are called there.
+    async fn wakes(&self, thread: &str) -> Vec<Wake> {
+        let below = format!("{thread}/");
+        let mut wakes = match self.desk().wakes().await {
+            Ok(wakes) => wakes,
+            Err(error) => {
+                not_written(&error);
+                Vec::new()
+            }
+        };
+        wakes.retain(|wake| wake.run.thread == thread || wake.run.thread.starts_with(&below));
+        wakes
+    }
+
+    /// Says that the runs went on because of these.
+    async fn woken(&self, wakes: Vec<Wake>) {
+        let desk = self.desk();
+        for wake in wakes {
+            if let Err(error) = desk.woken(&wake).await {
+                not_written(&error);
+            }
+        }
+    }
+
+    fn desk(&self) -> Approvals {
+        Approvals::new(self.kept.opened.gateway.clone())
+    }
+}
+
+/// A wake that stays only wakes a run that finds nothing to do.
+fn not_written(error: &dyn std::fmt::Display) {
+    note(&crate::terminal::printable(&format!(
+        "warning: what wakes the run could not be written down: {error}"
+    )));
+}
+
+/// How long until the last of these can be looked up, if nothing but time is needed and it is soon.
+fn soon(waits: &[Approval], patience: Duration) -> Option<Duration> {
+    let mut pause = Duration::ZERO;
+    for wait in waits {
+        let due_ms = wait.due_ms.filter(|_| wait.why == Why::Unknown)?;
+        let left = Duration::from_millis(due_ms.saturating_sub(now_ms()));
+        pause = pause.max(left);
+    }
+    (!patience.is_zero() && pause <= patience).then_some(pause)
+}
