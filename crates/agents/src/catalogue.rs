@@ -38,14 +38,21 @@ pub struct ToolInfo {
 
 /// The built-in agents.
 pub fn builtin() -> Vec<AgentInfo> {
+    let (name, about) = support::REFUND;
+    let refund = ToolInfo {
+        name: name.to_owned(),
+        level: Level::Write,
+        about: about.to_owned(),
+    };
     let support = AgentInfo {
         name: "support".to_owned(),
-        about: "Answers a customer's refund question from profile, billing and policy".to_owned(),
+        about: "Answers a customer's refund question from profile, billing and policy; refunds once a person approves"
+            .to_owned(),
         dialect: Dialect::Strict,
         default_model: "gpt-4.1-mini".to_owned(),
         fallbacks: Vec::new(),
         default_task: "Can I get a refund now?".to_owned(),
-        tools: reading(&support::TOOLS),
+        tools: reading(&support::TOOLS).chain([refund]).collect(),
         limits: support::limits(),
     };
     let weather = AgentInfo {
@@ -57,18 +64,18 @@ pub fn builtin() -> Vec<AgentInfo> {
             "Which is the first hotel you find in Boston, if it is lower than 30 degrees there?"
                 .to_owned(),
         fallbacks: Vec::new(),
-        tools: reading(&weather::TOOLS),
+        tools: reading(&weather::TOOLS).collect(),
         limits: weather::limits(),
     };
     vec![support, weather]
 }
 
 /// Tools that read.
-fn reading(tools: &[(&str, &str)]) -> Vec<ToolInfo> {
+fn reading(tools: &[(&str, &str)]) -> impl Iterator<Item = ToolInfo> {
     let tool = |(name, about): &(&str, &str)| ToolInfo {
         name: (*name).to_owned(),
         level: Level::Read,
         about: (*about).to_owned(),
     };
-    tools.iter().map(tool).collect()
+    tools.iter().map(tool)
 }

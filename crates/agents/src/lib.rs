@@ -91,7 +91,7 @@ pub use react::react;
 pub use rehearsal::Rehearsal;
 pub use run::AgentRun;
 pub use stores::Stores;
-pub use support::support;
+pub use support::{support, support_that_refunds};
 pub use terms::{ANSWER_TOKENS, Terms};
 pub use tool_node::{ToolNode, ToolRuntime, tool_node, update_command};
 pub use tools_condition::{TOOLS, tools_condition, tools_or};

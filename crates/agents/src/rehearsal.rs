@@ -44,7 +44,13 @@ impl ChatModel for Rehearsal {
             Rehearsal::Support if request.tools.is_empty() => {
                 as_action(Brief::of_payload(&request.messages).next_move())
             }
-            Rehearsal::Support => as_calls(Brief::of_messages(&request.messages).next_move()),
+            Rehearsal::Support => {
+                let brief = Brief {
+                    may_refund: request.tools.iter().any(|tool| tool.name == REFUND),
+                    ..Brief::of_messages(&request.messages)
+                };
+                as_calls(brief.next_move())
+            }
             Rehearsal::Weather => crate::weather::rehearse(request),
             Rehearsal::Declared => crate::declared::rehearse(request),
         };
@@ -59,6 +65,7 @@ impl ChatModel for Rehearsal {
 const PROFILE: &str = "get_user_profile";
 const BILLING: &str = "get_user_billing";
 const POLICY: &str = "search_policy";
+const REFUND: &str = crate::support::REFUND.0;
 
 /// What it does next.
 enum Move {
@@ -113,6 +120,10 @@ struct Brief {
     profile: Option<Value>,
     billing: Option<Value>,
     policy: Option<Value>,
+    /// What came of asking for the refund itself.
+    refund: Option<Value>,
+    /// Whether there is a tool for it.
+    may_refund: bool,
 }
 
 impl Brief {
@@ -124,6 +135,7 @@ impl Brief {
             .unwrap_or_default();
         let mut brief = Brief {
             goal: payload["goal"].as_str().unwrap_or_default().to_owned(),
+            may_refund: offers(&payload, REFUND),
             ..Brief::default()
         };
         for step in payload["recent_history"].as_array().into_iter().flatten() {
@@ -171,6 +183,7 @@ impl Brief {
             PROFILE => self.profile = Some(seen),
             BILLING => self.billing = Some(seen),
             POLICY => self.policy = Some(seen),
+            REFUND => self.refund = Some(seen),
             _ => {}
         }
     }
@@ -181,6 +194,10 @@ impl Brief {
                 "The rehearsal model only knows the support agent's task.".to_owned(),
             );
         };
+        let wants_it_made = wants_it_made(&case.question);
+        if let (true, Some(seen)) = (wants_it_made, &self.refund) {
+            return Move::Answer(told_of_refund(seen));
+        }
         let user = json!({"user_id": case.user});
         let mut missing = Vec::new();
         if self.profile.is_none() {
@@ -208,8 +225,53 @@ impl Brief {
         }
         match &self.policy {
             None => Move::Call(vec![(POLICY, json!({"query": account.query()}))]),
-            Some(policy) => Move::Answer(account.judge(policy)),
+            Some(policy) => match account.due(policy) {
+                Some(reason) if wants_it_made && self.may_refund => {
+                    let args = json!({
+                        "user_id": case.user,
+                        "amount_cents": account.cents(),
+                        "reason": reason,
+                    });
+                    Move::Call(vec![(REFUND, args)])
+                }
+                _ => Move::Answer(account.judge(policy)),
+            },
         }
+    }
+}
+
+/// Whether the payload of a prompt offers this tool.
+fn offers(payload: &Value, name: &str) -> bool {
+    let tools = payload["available_tools"].as_array();
+    let mut tools = tools.into_iter().flatten();
+    tools.any(|tool| tool["name"] == name)
+}
+
+/// Whether the customer wants the refund made, and not only to know about it.
+fn wants_it_made(question: &str) -> bool {
+    let question = question.to_lowercase().replace('\u{2019}', "'");
+    let has = |words: &[&str]| words.iter().any(|word| question.contains(word));
+    has(&[
+        "refund me",
+        "issue the refund",
+        "issue a refund",
+        "issue my refund",
+        "make the refund",
+    ]) && !has(&["n't ", "not ", "never ", "cannot "])
+}
+
+/// What came of asking for the refund.
+fn told_of_refund(seen: &Value) -> String {
+    let text = |key: &str| seen[key].as_str();
+    match (text("refund"), text("amount"), text("error")) {
+        (Some(name), Some(amount), None) => {
+            format!("Done: {amount} are refunded to you (receipt {name}).")
+        }
+        (_, _, Some(why)) => format!(
+            "The refund was not made. {}",
+            text("message").unwrap_or(why)
+        ),
+        _ => "I asked for the refund and cannot tell what came of it.".to_owned(),
     }
 }
 
@@ -255,6 +317,23 @@ impl Account {
     /// The words in which a policy for this plan is found.
     fn query(&self) -> String {
         format!("refund policy {}", self.plan.replace('_', " "))
+    }
+
+    /// The price in cents.
+    fn cents(&self) -> u64 {
+        (self.price * 100.0).round() as u64
+    }
+
+    /// Why the policy grants the refund, if it does.
+    fn due(&self, policy: &Value) -> Option<String> {
+        let (days, window) = (self.days?, window(policy)?);
+        let granted = self.price > 0.0 && days <= window;
+        granted.then(|| {
+            let rule = cited(policy, |text| days_in(text).is_some());
+            format!(
+                "the first payment was {days} days ago, within the {window} days of the policy{rule}"
+            )
+        })
     }
 
     fn judge(&self, policy: &Value) -> String {

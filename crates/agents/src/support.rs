@@ -1,4 +1,5 @@
-//! The support agent: a customer asks for a refund, the agent looks facts up and answers.
+//! The support agent: a customer asks about a refund, the agent looks facts up and answers. Where the program brings a
+//! tool for it, it may also ask for the refund itself, which happens once a person has approved it.
 //!
 //! The model only decides. Each decision is one JSON action, untrusted as it is; every call passes the
 //! gateway. As a graph: `think` asks the model, `act` hands its call to the gateway, and so on until
@@ -20,7 +21,9 @@ use crate::run::{Application, Route};
 use crate::spent::Spent;
 use crate::terms::check_task;
 use crate::{Agent, Case, Error, Stores, react};
-use paraph_gateway::{Dialect, Gateway, Injections, Limits, Step, Stop, ToolCall, parse_action};
+use paraph_gateway::{
+    Dialect, DynTool, Gateway, Injections, Limits, Step, Stop, ToolCall, parse_action,
+};
 use paraph_graph::{Ctx, END, Graph, State, Update, with};
 use paraph_models::{ChatRequest, Message, ResponseFormat};
 use serde::{Deserialize, Serialize};
@@ -28,7 +31,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 pub(crate) use prompt::goal;
 pub(crate) use prompt::read_goal;
-pub(crate) use tools::TOOLS;
+pub(crate) use tools::{REFUND, TOOLS};
 
 /// The agent's name.
 pub(crate) const NAME: &str = "support";
@@ -120,7 +123,32 @@ pub fn support(
     allow: &[String],
     deny: &[String],
 ) -> Result<Agent, Error> {
-    let gateway = tools::gateway(stores.records.clone(), allow, deny)?;
+    with_tools(stores, dialect, None, (allow, deny))
+}
+
+/// The [`support`] agent with a tool that gives money back, about which a person is asked each time: `allow` does not
+/// change that, `deny` takes it away. On what its runs wait for, people decide at a desk
+/// ([`Approvals`](paraph_gateway::Approvals)) at the same store.
+///
+/// # Errors
+/// As [`support`].
+pub fn support_that_refunds(
+    stores: &Stores,
+    dialect: Dialect,
+    refund: DynTool,
+    allow: &[String],
+    deny: &[String],
+) -> Result<Agent, Error> {
+    with_tools(stores, dialect, Some(refund), (allow, deny))
+}
+
+fn with_tools(
+    stores: &Stores,
+    dialect: Dialect,
+    refund: Option<DynTool>,
+    rules: (&[String], &[String]),
+) -> Result<Agent, Error> {
+    let gateway = tools::gateway(stores.records.clone(), refund, rules)?;
     let agent = match dialect {
         Dialect::Strict => Agent::new(NAME.to_owned(), graph(gateway.clone())?, gateway),
         Dialect::Native => react(NAME, prompt::NATIVE_INSTRUCTIONS, gateway)?,

@@ -11,7 +11,7 @@ use crate::mcp::Servers;
 use crate::started::{Started, StartedFile};
 use paraph_agents::{
     Agent, AgentFile, AgentInfo, AgentSpec, Checked, Parts, Stores, ToolInfo, Voice, declared,
-    declared_reader, sample_tools, support, weather,
+    declared_reader, sample_tools, support, support_that_refunds, weather,
 };
 use paraph_gateway::{Dialect, DynTool, Level};
 use paraph_graph::Drawing;
@@ -136,6 +136,14 @@ impl Described {
         file.model(&file.checked.file.main)
     }
 
+    /// Whether it may give money back.
+    pub(crate) fn may_refund(&self) -> bool {
+        match &self.file {
+            None => self.info.name != WEATHER,
+            Some(file) => crate::tools::may_refund(&file.checked.file),
+        }
+    }
+
     /// A model as the main agent speaks by it.
     pub(crate) fn tooled(&self, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
         match &self.file {
@@ -166,7 +174,7 @@ impl Described {
             let tools = match (&**name, said.rehearsed) {
                 (WEATHER, true) => sample_tools(),
                 (WEATHER, false) => crate::tools::all(config)?,
-                _ => Vec::new(),
+                _ => vec![crate::tools::refund(config)?],
             };
             let agent = own(name, &stores, self.info.dialect, said, tools)?;
             return Ok(Opened {
@@ -329,9 +337,13 @@ pub(crate) fn own(
     said: Said<'_>,
     tools: Vec<DynTool>,
 ) -> Result<Agent, Failure> {
-    let agent = match name {
-        WEATHER => weather(stores, tools, said.allow, said.deny),
-        _ => support(stores, dialect, said.allow, said.deny),
+    let (allow, deny) = (said.allow, said.deny);
+    if name == WEATHER {
+        return weather(stores, tools, allow, deny).map_err(Failure::usage);
+    }
+    let agent = match tools.into_iter().next() {
+        Some(refund) => support_that_refunds(stores, dialect, refund, allow, deny),
+        None => support(stores, dialect, allow, deny),
     };
     agent.map_err(Failure::usage)
 }

@@ -27,6 +27,9 @@ pub(crate) const FILE_NAME: &str = "paraph.toml";
 /// The file of the store that nobody named, in the directory for data.
 const STORE_FILE: &str = "paraph.db";
 
+/// The refund ledger that nobody named, in the same directory.
+const LEDGER_FILE: &str = "refunds.jsonl";
+
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -136,6 +139,7 @@ impl Config {
         }
         let default = match setting.key.as_str() {
             "store" => self.default_store()?,
+            "refund.ledger" => self.default_ledger()?,
             _ => setting.default.clone(),
         };
         Ok(default.map(|text| Found {
@@ -153,6 +157,14 @@ impl Config {
     fn default_store(&self) -> Result<Option<String>, Failure> {
         let dir = self.data_dir()?;
         Ok(dir.map(|dir| format!("sqlite://{}", dir.join(STORE_FILE).display())))
+    }
+
+    fn default_ledger(&self) -> Result<Option<String>, Failure> {
+        let dir = self.data_dir()?;
+        // The directory may be named as it is seen from here; a ledger has to be the same from everywhere.
+        let file = dir.map(|dir| std::path::absolute(dir.join(LEDGER_FILE)));
+        let file = file.transpose().map_err(Failure::usage)?;
+        Ok(file.map(|file| file.display().to_string()))
     }
 
     /// The store's address.

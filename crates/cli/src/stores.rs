@@ -2,6 +2,8 @@
 //!
 //! The only place that names concrete stores. Nothing here shows a password or a key.
 
+mod unasking;
+
 use crate::config::{Config, Found};
 use crate::failure::Failure;
 use crate::output::note;
@@ -13,6 +15,7 @@ use paraph_store::{Error, Opened, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use unasking::Unasking;
 
 /// Below this share of the disk, or below this many bytes, we say that it gets short.
 const SHORT_SHARE: u64 = 20;
@@ -69,11 +72,14 @@ impl Kept {
         })
     }
 
-    /// As agents take it.
+    /// As agents take it. Where nothing is left when the program has ended, nobody is asked.
     pub(crate) fn stores(&self) -> Stores {
         Stores {
             threads: self.threads.clone(),
-            records: self.opened.gateway.clone(),
+            records: match self.lasts() {
+                true => self.opened.gateway.clone(),
+                false => Arc::new(Unasking(self.opened.gateway.clone())),
+            },
         }
     }
 

@@ -10,31 +10,47 @@ use paraph_agents::{AgentFile, AgentSpec, ToolInfo};
 use paraph_gateway::{DynTool, Level};
 use paraph_models::SecretString;
 use paraph_tools::{
-    Base, HttpTool, Outbound, OutboundSettings, Proxies, Weather, WebSearch, fetch_page,
-    get_weather, http_tool, think, web_search,
+    Base, HttpTool, Outbound, OutboundSettings, Proxies, Refunds, Weather, WebSearch, fetch_page,
+    get_weather, http_tool, issue_refund, think, web_search,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 const SEARCH: &str = "web_search";
 const PAGE: &str = "fetch_page";
 const WEATHER: &str = "get_weather";
 const THINK: &str = "think";
+const REFUND: &str = "issue_refund";
 
 /// What this program brings, as listings show it.
 pub(crate) fn builtin() -> Vec<ToolInfo> {
-    const ABOUT: [(&str, &str); 4] = [
-        (SEARCH, "Searches the web by Tavily (needs TAVILY_API_KEY)"),
-        (PAGE, "Reads a public page as text"),
-        (WEATHER, "Tells the temperature at a place by Open-Meteo"),
+    const ABOUT: [(&str, Level, &str); 5] = [
+        (
+            SEARCH,
+            Level::Read,
+            "Searches the web by Tavily (needs TAVILY_API_KEY)",
+        ),
+        (PAGE, Level::Read, "Reads a public page as text"),
+        (
+            WEATHER,
+            Level::Read,
+            "Tells the temperature at a place by Open-Meteo",
+        ),
         (
             THINK,
+            Level::Read,
             "Takes a note that is read back; needs nothing from outside",
         ),
+        (
+            REFUND,
+            Level::Write,
+            "Gives a user money back once a person approves (a ledger file, or REFUND_BASE_URL)",
+        ),
     ];
-    let tool = |(name, about): (&str, &str)| ToolInfo {
+    let tool = |(name, level, about): (&str, Level, &str)| ToolInfo {
         name: name.to_owned(),
-        level: Level::Read,
+        level,
         about: about.to_owned(),
     };
     ABOUT.into_iter().map(tool).collect()
@@ -84,6 +100,55 @@ pub(crate) fn all(config: &Config) -> Result<Vec<DynTool>, Failure> {
     Ok(tools)
 }
 
+/// The tool that gives money back, as the support agent is given it.
+pub(crate) fn refund(config: &Config) -> Result<DynTool, Failure> {
+    issue_refund(&outbound(config)?, refunds(config)?).map_err(|error| wrong_refunds(config, error))
+}
+
+/// Where refunds go, for people.
+pub(crate) fn tell_of_refunds(config: &Config) -> Result<String, Failure> {
+    let refunds = refunds(config)?;
+    let place = refunds.place();
+    Ok(match refunds {
+        Refunds::Ledger(_) => format!(
+            "refunds: written into the ledger {place} (REFUND_BASE_URL names a service instead)"
+        ),
+        Refunds::Service { .. } => format!("refunds: sent to {place}"),
+    })
+}
+
+/// Whether these agents may give money back.
+pub(crate) fn may_refund(file: &AgentFile) -> bool {
+    let mut specs = file.all();
+    specs.any(|(_, spec)| spec.tools.builtin.iter().any(|name| name == REFUND))
+}
+
+fn refunds(config: &Config) -> Result<Refunds, Failure> {
+    if let Some(base) = base(config, "refund.base_url")? {
+        let token = config.get("refund.token")?;
+        let token = token.map(|found| found.text.into());
+        return Ok(Refunds::Service { base, token });
+    }
+    let found = config.get("refund.ledger")?.ok_or_else(|| {
+        Failure::usage(
+            "this platform names no directory for data: set REFUND_LEDGER or PARAPH_DATA_DIR",
+        )
+    })?;
+    Ok(Refunds::Ledger(PathBuf::from(found.text)))
+}
+
+/// Names the setting that is at fault.
+fn wrong_refunds(config: &Config, error: paraph_tools::Error) -> Failure {
+    let key = match config.get("refund.base_url") {
+        Ok(Some(_)) => "refund.token",
+        _ => "refund.ledger",
+    };
+    match config.get(key) {
+        Ok(Some(found)) => found.wrong(key, error),
+        _ => Failure::usage(error),
+    }
+}
+
 fn reaches_outside(spec: &AgentSpec) -> bool {
     let tools = &spec.tools;
     !tools.http.is_empty() || tools.builtin.iter().any(|name| name != THINK)
@@ -115,6 +180,7 @@ fn made(
             }
             Some(get_weather(outbound, settings))
         }
+        (REFUND, Some(_)) => Some(refund(config)?),
         _ => None,
     })
 }

@@ -16,11 +16,12 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use crate::effect::Retry;
+use crate::effect::{self, Effect, Retry};
 use crate::json::Json;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use context::{FromContext, Injections, Missing, ToolContext};
@@ -34,6 +35,9 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many bytes of a tool's output the model reads unless the tool says otherwise.
 pub const DEFAULT_OUTPUT_CAP: usize = 32_000;
+
+/// What an effect answers whoever runs it as if it were any tool.
+const BY_WARRANT: &str = "an effect runs by its warrant alone";
 
 /// What a tool does to the world. A promise of its author: the gateway cannot look inside.
 #[derive(
@@ -262,10 +266,36 @@ pub struct DynTool {
     pub output_cap: usize,
     /// If it changes something: what may be done when nobody saw what came of a call.
     pub retry: Retry,
+    /// What does it by a warrant, if it is an effect of its own type: then `run` is not asked.
+    pub(crate) effect: Option<Arc<dyn effect::Erased>>,
     run: Box<DynRun>,
 }
 
 impl DynTool {
+    /// An effect of its own type, for programs that compose all their tools as one list. It loses nothing: what is
+    /// shown, signed, done and looked up is the effect's own, and a person is asked before.
+    ///
+    /// ```
+    /// use paraph_gateway::{Ask, DynTool, Gateway, Level, MemoryStore, Policy, examples::Pay};
+    /// let pay = DynTool::effect(Pay::default());
+    /// assert_eq!((pay.name.as_str(), pay.level), ("pay", Level::Write));
+    /// let gateway = Gateway::builder(MemoryStore::shared())
+    ///     .dynamic(pay)
+    ///     .policy(Policy::new().ask("pay", Ask::default()))
+    ///     .build()?;
+    /// # let _ = gateway;
+    /// # Ok::<(), paraph_gateway::Error>(())
+    /// ```
+    pub fn effect<E: Effect>(effect: E) -> DynTool {
+        let timeout = effect.timeout();
+        let refused = async |_: Json| Err::<Json, _>(ToolError::new(BY_WARRANT));
+        let mut tool = DynTool::new(E::NAME, E::ABOUT, schema::of_type::<E::Args>(), refused);
+        tool.level = E::LEVEL;
+        tool.timeout = timeout;
+        tool.effect = Some(effect::typed(effect));
+        tool
+    }
+
     /// A tool that reads, with the default timeout and output cap. It gets its arguments with every
     /// digit as the model wrote it.
     pub fn new<O, Fut>(
@@ -317,6 +347,7 @@ impl DynTool {
             timeout: DEFAULT_TIMEOUT,
             output_cap: DEFAULT_OUTPUT_CAP,
             retry: Retry::default(),
+            effect: None,
             run: Box::new(run),
         }
     }

@@ -51,6 +51,8 @@ pub enum Error {
         host: String,
         /// The network's reason.
         problem: String,
+        /// Whether the request, or a part of it, may have been sent.
+        sent: bool,
     },
     /// It took too long.
     #[error("{host} did not answer in {} seconds", after.as_secs_f64())]

@@ -7,6 +7,7 @@
 //! # Layout
 //! - `outbound`: [`Outbound`], the only HTTP client, and what it lets through.
 //! - `search`, `page`, `weather`, `think`: the tools that every agent can be given.
+//! - `refund`: the tool that gives money back, after a person has approved it.
 //! - `http`: tools that are one HTTP request, from configuration.
 //! - `mcp`: the tools of MCP servers.
 //! - `typed`: from a function with typed arguments to a tool.
@@ -24,6 +25,7 @@ mod typed;
 mod http;
 mod mcp;
 mod page;
+mod refund;
 mod search;
 mod think;
 mod weather;
@@ -38,6 +40,7 @@ pub use http::{HttpFormat, HttpMethod, HttpTool, http_tool};
 pub use mcp::{McpClient, McpOptions, McpPin, McpPins, McpProtocol, McpReview, McpServer, McpTool};
 pub use outbound::{Base, Fetched, Lookup, Outbound, OutboundSettings, Proxies};
 pub use page::fetch_page;
+pub use refund::{Refunds, issue_refund};
 pub use search::{DEFAULT_RESULTS, TAVILY_URL, WebSearch, web_search};
 pub use secrecy::SecretString;
 pub use setting::{SecretRef, Secrets, Setting};

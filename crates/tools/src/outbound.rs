@@ -347,6 +347,8 @@ fn not_reached(error: &reqwest::Error, url: &Url) -> Error {
             true => "it took too long".to_owned(),
             false => root_cause(error),
         },
+        // What failed while the connection was made had nothing to send the request through.
+        sent: !error.is_connect(),
     }
 }
 

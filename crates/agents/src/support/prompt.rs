@@ -28,13 +28,17 @@ or, once the facts are there, the answer to the customer,
 
 - Rely only on what the tools returned; recent_history and state_summary hold it.
 - earlier_exchanges, where it is there, is what the same customer asked before and was told. It explains what a question refers to; facts still come from the tools.
+- issue_refund, where it is offered, moves money. Ask for it only if the customer wants the refund made now, the policy text that you have read grants it, and the amount is what this customer paid, in whole cents; name the rule in the reason. A person decides about it. Never say that money was refunded unless its receipt is in recent_history.
 - Ask for one tool at a time, the one that settles the most, and never twice with the same arguments.
 - Add no further keys, and no Markdown."#;
 
 /// For a provider's tool calls.
 pub(super) const NATIVE_INSTRUCTIONS: &str = "You are a customer support agent. Look facts up with \
      the tools before you answer, and rely only on what they return. Answer the customer in one or \
-     two plain sentences, without Markdown.";
+     two plain sentences, without Markdown. Where there is issue_refund, it moves money, and a person \
+     decides about it: ask for it only if the customer wants the refund made now, the policy that you \
+     read grants it, and the amount is what this customer paid, in whole cents; name the rule in the \
+     reason. Say that money was refunded only if you have its receipt; if it was refused, say so and why.";
 
 /// What stands around the question in a task.
 const ASKS: &str = " asks: ";

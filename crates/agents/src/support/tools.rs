@@ -1,13 +1,20 @@
-//! The support agent's three tools, and the gateway they stand behind. They read, and decide nothing.
+//! The support agent's three tools of its own, which read and decide nothing, the one it may be given that gives money
+//! back, and the gateway they stand behind.
 
 use super::documents::{Billing, CUSTOMERS, PolicyDocument, User, search};
 use crate::Error;
-use paraph_gateway::{Gateway, Policy, Store, ToolError};
+use paraph_gateway::{Ask, DynTool, Gateway, Policy, Store, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Name and description of each tool, in the order in which the model sees them.
+/// What gives money back, if the program brings it: its name, and what it does.
+pub(crate) const REFUND: (&str, &str) = (
+    "issue_refund",
+    "Gives a user money back, after a person has approved it",
+);
+
+/// Name and description of each tool that reads, in the order in which the model sees them.
 pub(crate) const TOOLS: [(&str, &str); 3] = [
     (
         "get_user_profile",
@@ -74,26 +81,29 @@ async fn policy(query: Query) -> Result<Matches, ToolError> {
     })
 }
 
-/// The gateway with all three tools. The allowlist is the three, and `allow`; `deny` beats it.
+/// The gateway with all tools. The allowlist is they, and `allow`; about the refund a person is asked, whoever allows
+/// it; `deny` beats all.
 pub(super) fn gateway(
     records: Arc<dyn Store>,
-    allow: &[String],
-    deny: &[String],
+    refund: Option<DynTool>,
+    (allow, deny): (&[String], &[String]),
 ) -> Result<Gateway, Error> {
     let [
         (profile_name, profile_about),
         (billing_name, billing_about),
         (policy_name, policy_about),
     ] = TOOLS;
-    let rules = Policy::new()
+    let mut rules = Policy::new()
         .allow([profile_name, billing_name, policy_name])
         .allow_unregistered(allow)
         .deny(deny);
-    let gateway = Gateway::builder(records)
+    let mut builder = Gateway::builder(records)
         .read(profile_name, profile_about, profile)
         .read(billing_name, billing_about, billing)
-        .read(policy_name, policy_about, policy)
-        .policy(rules)
-        .build()?;
-    Ok(gateway)
+        .read(policy_name, policy_about, policy);
+    if let Some(refund) = refund {
+        rules = rules.ask(refund.name.clone(), Ask::default());
+        builder = builder.dynamic(refund);
+    }
+    Ok(builder.policy(rules).build()?)
 }

@@ -71,6 +71,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         }
         if !args.printing.quiet {
             tell_of_ways(args, &described, said);
+            tell_of_refunds(&described, &config)?;
         }
         for warning in &opened.warnings {
             note(&format!("warning: {}", printable(warning)));
@@ -123,6 +124,14 @@ fn tell_of_ways(args: &RunArgs, described: &Described, said: Said<'_>) {
     if args.vanilla {
         note("by hand: nothing of this run is saved, so it cannot be gone on with");
     }
+}
+
+/// Says where refunds go, if the agent may make any.
+pub(super) fn tell_of_refunds(described: &Described, config: &Config) -> Result<(), Failure> {
+    if described.may_refund() {
+        note(&printable(&crate::tools::tell_of_refunds(config)?));
+    }
+    Ok(())
 }
 
 /// Says so if a new question leaves an unfinished run behind.

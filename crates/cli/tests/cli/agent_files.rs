@@ -501,7 +501,7 @@ fn what_has_to_be_approved_is_refused_and_said_to_be() {
     assert!(
         checked
             .err
-            .contains("a person has to approve `think`, and nobody can be asked yet"),
+            .contains("a person has to approve `think`, each time"),
         "{}",
         checked.err
     );

@@ -20,7 +20,12 @@ fn agents_are_listed_for_people_and_for_programs() {
         .collect();
     assert_eq!(
         tools,
-        ["get_user_profile", "get_user_billing", "search_policy"]
+        [
+            "get_user_profile",
+            "get_user_billing",
+            "search_policy",
+            "issue_refund"
+        ]
     );
 }
 

@@ -22,6 +22,8 @@ mod odd_input;
 #[cfg(unix)]
 mod postgres;
 mod recordings;
+#[cfg(unix)]
+mod refund;
 mod results;
 #[cfg(unix)]
 mod resuming;

@@ -84,12 +84,13 @@ impl Named {
     }
 
     pub(crate) fn dynamic(tool: DynTool) -> Named {
-        let (effect, run): (_, Box<dyn Erased>) = match tool.level.is_effect() {
-            true => {
+        let (effect, run): (_, Box<dyn Erased>) = match (tool.effect, tool.level.is_effect()) {
+            (Some(effect), _) => (Some(effect), Box::new(Nothing)),
+            (None, true) => {
                 let effect = effect::dynamic((tool.name.clone(), tool.run), tool.retry);
                 (Some(effect), Box::new(Nothing))
             }
-            false => (None, Box::new(Dynamic(tool.run))),
+            (None, false) => (None, Box::new(Dynamic(tool.run))),
         };
         Named {
             spec: ToolSpec {
@@ -183,7 +184,7 @@ struct Nothing;
 
 impl Erased for Nothing {
     fn run<'a>(&'a self, _: &Json, _: &'a ToolContext<'_>) -> Running<'a> {
-        let refused = ToolError::new("an effect runs by its warrant alone");
+        let refused = ToolError::new(super::BY_WARRANT);
         Box::pin(std::future::ready(Err(refused)))
     }
 }

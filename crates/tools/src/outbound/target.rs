@@ -94,6 +94,11 @@ impl Base {
         self.url.as_str()
     }
 
+    /// Scheme, host and port, for people.
+    pub(crate) fn host(&self) -> String {
+        shown(&self.url)
+    }
+
     /// Whether an address lies below it: the same scheme, host and port, and a path that goes on from its own.
     pub(crate) fn covers(&self, url: &Url) -> bool {
         let path = self.url.path().trim_end_matches('/');

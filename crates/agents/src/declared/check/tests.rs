@@ -453,7 +453,7 @@ fn secrets_are_found_and_never_repeated() {
 }
 
 #[test]
-fn whoever_writes_a_rule_that_nobody_can_keep_is_told() {
+fn whoever_writes_a_rule_that_makes_runs_wait_is_told() {
     let text = with("[tools]\nbuiltin = [\"think\", \"pay\"]\n[policy]\napprove = [\"pay\"]\n");
     let remarks: Vec<_> = read(&text)
         .unwrap()

@@ -20,7 +20,7 @@ pub(super) static POLICY_TABLE: Table = Table {
         key(
             "approve",
             PATTERNS,
-            "Tools that a person has to approve, each time. Nobody can be asked yet, so such calls are refused.",
+            "Tools that a person has to approve, each time: the run waits until somebody has decided.",
         ),
         key(
             "levels",
