@@ -74,7 +74,6 @@ impl Stage {
 
     fn terms(&self) -> Terms {
         Terms {
-            dialect: self.dialect,
             limits: builtin().remove(0).limits,
             ..Terms::new(Arc::new(Rehearsal::Support), "case-7")
         }
@@ -82,7 +81,8 @@ impl Stage {
 
     async fn ask(&self, support: &Agent, user: u64, question: &str) -> (RunId, RunResult) {
         let question = question.to_owned();
-        let run = support.start(Case { user, question }, &self.terms());
+        let terms = self.terms();
+        let run = support.start(Case { user, question }, &terms);
         let run = run.await.unwrap();
         (run.run_id(), run.result().await)
     }
