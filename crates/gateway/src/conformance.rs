@@ -105,6 +105,7 @@ rules! {
     switches: "a kill switch is on until it is taken away, and says who, why and when",
     audit_follows: "each entry of the audit follows the one before it, in one commit or in several",
     audit_pages: "the audit is read page by page, with its details",
+    erased: "a detail of the audit is erased for ever, and the chain stays whole",
     one_first: "of many who want to be the first to write a key one is, whoever they are",
     one_winner: "of 32 who change the same version of an action one does, 20 times",
     never_over: "a counter with a most is never over it, with 64 who add at the same time",

@@ -124,7 +124,7 @@ pub use redact::{Redaction, Redactor};
 pub use session::{Scope, Session};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};
 pub use store::{
-    Add, Change, Find, Guard, Kill, MemoryStore, Store, StoreError, StoreFuture, Wake,
+    Add, Change, Erase, Find, Guard, Kill, MemoryStore, Store, StoreError, StoreFuture, Wake,
 };
 pub use tool::{
     DEFAULT_OUTPUT_CAP, DEFAULT_TIMEOUT, DynTool, FromContext, Injections, IntoOutput, Level,

@@ -37,6 +37,8 @@ pub struct Change {
     pub unkill: Vec<String>,
     /// Entries for the audit. The store seals each behind the last one of its tenant.
     pub audit: Vec<Draft>,
+    /// Details of the audit to erase for ever. Their entries stay.
+    pub erase: Vec<Erase>,
 }
 
 /// A condition of a [`Change`].
@@ -121,6 +123,15 @@ pub struct Kill {
     pub reason: String,
     /// When, in milliseconds since the Unix epoch.
     pub at_ms: u64,
+}
+
+/// Names the detail of one entry of the audit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Erase {
+    /// Whose chain.
+    pub tenant: String,
+    /// The number of the entry.
+    pub seq: u64,
 }
 
 /// Which actions are looked for.

@@ -13,7 +13,7 @@ use deeds::{action, audited, change, run};
 use paraph_gateway::{Change, Find, State, Store, StoreError, conformance};
 use paraph_graph::{Error, Threads};
 use paraph_store::{Options, Postgres, Verify};
-use std::{process::Command, sync::Arc};
+use std::sync::Arc;
 
 async fn open(url: &str, key: Option<&str>) -> Arc<Postgres> {
     let options = Options {
@@ -21,16 +21,6 @@ async fn open(url: &str, key: Option<&str>) -> Arc<Postgres> {
         ..Options::default()
     };
     Arc::new(Postgres::connect(url, options).await.unwrap())
-}
-
-/// What the server says to a statement that it refuses.
-fn refusal(url: &str, statement: &str) -> String {
-    let out = Command::new("psql")
-        .args(["-Xq", "-v", "ON_ERROR_STOP=1", "-c", statement, url])
-        .output()
-        .unwrap();
-    assert!(!out.status.success(), "{statement} was done");
-    String::from_utf8(out.stderr).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,7 +89,7 @@ async fn the_audit_takes_nothing_but_the_next_entry_and_details_can_only_be_eras
         "TRUNCATE gateway_audit CASCADE",
         "SET session_replication_role = replica; DELETE FROM gateway_audit",
     ] {
-        let said = refusal(&cluster.url(), statement);
+        let said = cluster.refusal("postgres", statement);
         assert!(
             said.contains("the table gateway_audit is append-only"),
             "{statement}: {said}"
@@ -109,14 +99,14 @@ async fn the_audit_takes_nothing_but_the_next_entry_and_details_can_only_be_eras
         "UPDATE gateway_audit_detail SET value = '{}'",
         "TRUNCATE gateway_audit_detail",
     ] {
-        let said = refusal(&cluster.url(), statement);
+        let said = cluster.refusal("postgres", statement);
         assert!(
             said.contains("the table gateway_audit_detail is append-only"),
             "{statement}: {said}"
         );
     }
     let again = "INSERT INTO gateway_audit VALUES ('acme', 2, '', '', '{}')";
-    assert!(refusal(&cluster.url(), again).contains("duplicate key"));
+    assert!(cluster.refusal("postgres", again).contains("duplicate key"));
     let before = store.audit("acme", 0, 9).await.unwrap();
     assert!(before.iter().all(|entry| entry.detail.is_some()));
     cluster.sql("postgres", "DELETE FROM gateway_audit_detail WHERE seq = 2");

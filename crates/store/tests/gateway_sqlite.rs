@@ -74,7 +74,7 @@ async fn what_was_kept_is_there_when_the_file_is_opened_again() {
         assert_eq!(store.audit("acme", 0, 9).await, Ok(chain));
         assert_eq!(store.problems().await.unwrap(), Vec::<String>::new());
         drop(store);
-        let secrets = [&b"Pay 1 cents"[..], b"something is wrong", b"ann"];
+        let secrets = [&b"Pay 1 cents"[..], b"something is wrong", b"\"ann\""];
         let bytes = std::fs::read(&path).unwrap();
         for secret in secrets {
             let found = bytes.windows(secret.len()).any(|window| window == secret);

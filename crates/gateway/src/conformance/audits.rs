@@ -1,8 +1,8 @@
 //! The audit: one chain for each tenant.
 
 use super::Checked;
-use super::scene::{Scene, add, chained, detailed, fresh, refused, same, text};
-use crate::store::{Change, Guard};
+use super::scene::{Scene, add, chained, detailed, draft, fresh, refused, same, text};
+use crate::store::{Change, Erase, Guard};
 
 pub(super) async fn audit_follows(t: Scene) -> Checked {
     let (store, run) = (t.store()?, t.run("1"));
@@ -55,4 +55,40 @@ pub(super) async fn audit_pages(t: Scene) -> Checked {
     }
     let other = store.audit(&t.tag, 0, 10).await.map_err(text)?;
     same("of nobody", other, vec![])
+}
+
+pub(super) async fn erased(t: Scene) -> Checked {
+    let store = t.store()?;
+    let (mine, other) = (t.run("").tenant.clone(), format!("{} 2", t.tag));
+    let drafts = |tenant: &str| (1..5).map(|n| detailed(tenant, n, "ann")).collect();
+    for tenant in [&mine, &other] {
+        t.commit(Change {
+            audit: drafts(tenant),
+            ..Change::default()
+        })
+        .await?;
+    }
+    let erase = |seq| Erase {
+        tenant: mine.clone(),
+        seq,
+    };
+    // In the same change in which it is told that it was done. What is not there is erased already.
+    for _ in 0..2 {
+        t.commit(Change {
+            audit: vec![draft(&mine, 9)],
+            erase: vec![erase(2), erase(3), erase(99)],
+            ..Change::default()
+        })
+        .await?;
+    }
+    for (tenant, should) in [
+        (&mine, vec![true, false, false, true, false, false]),
+        (&other, vec![true; 4]),
+    ] {
+        let entries = store.audit(tenant, 0, 99).await.map_err(text)?;
+        chained(tenant, &entries)?;
+        let left = entries.iter().map(|entry| entry.detail.is_some());
+        same("the details that are left", left.collect(), should)?;
+    }
+    Ok(())
 }

@@ -2,10 +2,10 @@
 
 use super::Checked;
 use super::scene::{
-    Scene, action, add, at, call, done, fresh, next, open, refused, same, text, wake,
+    Scene, action, add, at, call, detailed, done, fresh, next, open, refused, same, text, wake,
 };
 use crate::action::ActionRow;
-use crate::store::{Change, Find, Guard, Kill, Wake};
+use crate::store::{Change, Erase, Find, Guard, Kill, Wake};
 use std::collections::BTreeMap;
 
 pub(super) async fn fresh_and_open(t: Scene) -> Checked {
@@ -143,6 +143,11 @@ fn everything(t: &Scene, n: usize) -> Result<Everything, String> {
         unkill: vec![off.scope.clone()],
         audit: vec![t.draft(n)],
         actions: vec![second],
+        erase: vec![Erase {
+            tenant: run.tenant.clone(),
+            // Each round adds two entries.
+            seq: 2 * n as u64 + 1,
+        }],
     };
     Ok(Everything {
         row,
@@ -154,7 +159,7 @@ fn everything(t: &Scene, n: usize) -> Result<Everything, String> {
 
 impl Everything {
     /// What there is of it.
-    async fn seen(&self, t: &Scene) -> Result<[usize; 7], String> {
+    async fn seen(&self, t: &Scene) -> Result<[usize; 8], String> {
         let (store, run) = (t.store()?, &self.row.action.said.run);
         let calls = store.calls(run).await.map_err(text)?.len();
         let counted = store.counters(run).await.map_err(text)?;
@@ -166,6 +171,7 @@ impl Everything {
         let kills = store.kills().await.map_err(text)?;
         let on = |kill: &Kill| kills.contains(kill);
         let audit = store.audit(&run.tenant, 0, usize::MAX).await;
+        let audit = audit.map_err(text)?;
         Ok([
             calls,
             counted.get("n").copied().unwrap_or(0) as usize,
@@ -173,7 +179,8 @@ impl Everything {
             usize::from(has("gone")) + 2 * usize::from(has("key")),
             usize::from(on(&self.off)),
             usize::from(self.change.kill.iter().all(on)),
-            audit.map_err(text)?.len(),
+            audit.len(),
+            usize::from(audit.iter().any(|entry| entry.detail.is_some())),
         ])
     }
 }
@@ -194,6 +201,7 @@ pub(super) async fn all_or_nothing(t: Scene) -> Checked {
             actions: vec![row.clone()],
             wake: vec![every.gone.clone()],
             kill: vec![every.off.clone()],
+            audit: vec![detailed(&run.tenant, n, "why")],
             ..Change::default()
         })
         .await?;
@@ -226,7 +234,7 @@ pub(super) async fn all_or_nothing(t: Scene) -> Checked {
             ..every.change.clone()
         };
         let before = every.seen(&t).await?;
-        same("before", before, [1, 0, 1, 1, 1, 0, n])?;
+        same("before", before, [1, 0, 1, 1, 1, 0, 2 * n + 1, 1])?;
         let stopped = store.commit(change(fails.clone())).await;
         refused("one guard does not hold", stopped, fails)?;
         same("nothing is written", every.seen(&t).await?, before)?;
@@ -234,7 +242,7 @@ pub(super) async fn all_or_nothing(t: Scene) -> Checked {
         same(
             "all is written",
             every.seen(&t).await?,
-            [2, 1, 2, 2, 0, 1, n + 1],
+            [2, 1, 2, 2, 0, 1, 2 * n + 2, 0],
         )?;
         let kills = every.change.kill.iter().map(|kill| kill.scope.clone());
         t.commit(Change {

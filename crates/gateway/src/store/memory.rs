@@ -125,6 +125,11 @@ impl Kept {
         for draft in change.audit {
             self.seal(draft);
         }
+        for erase in change.erase {
+            let chain = self.audit.get_mut(&erase.tenant).into_iter().flatten();
+            let named = chain.filter(|entry| entry.seq == erase.seq);
+            named.for_each(|entry| entry.detail = None);
+        }
     }
 
     fn seal(&mut self, draft: Draft) {

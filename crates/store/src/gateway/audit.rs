@@ -10,7 +10,7 @@ use crate::{
     sql::{Answer, BadCell, Row, Statement, Tx, one},
     verify::PAGE,
 };
-use paraph_gateway::{AuditEntry, Draft, Head, Verifier};
+use paraph_gateway::{AuditEntry, Draft, Erase, Head, Verifier};
 use paraph_graph::Error;
 use std::collections::BTreeMap;
 
@@ -92,6 +92,14 @@ fn insert(codec: &Codec, tenant: &str, entry: &AuditEntry) -> Vec<Statement<'sta
         ],
     );
     vec![row, detail]
+}
+
+/// Removes what is personal about an entry.
+pub(super) fn erase(erase: &Erase) -> Statement<'static> {
+    Statement::new(
+        "DELETE FROM gateway_audit_detail WHERE tenant = $1 AND seq = $2",
+        [erase.tenant.clone().into(), erase.seq.into()],
+    )
 }
 
 pub(super) fn behind(tenant: &str, after: u64, limit: usize) -> Statement<'static> {

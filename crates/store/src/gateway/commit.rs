@@ -144,5 +144,6 @@ fn statements(
         statements.push(kills::put(codec, kill)?);
     }
     statements.extend(audit::append(codec, &mut heads, &change.audit));
+    statements.extend(change.erase.iter().map(audit::erase));
     Ok(statements)
 }

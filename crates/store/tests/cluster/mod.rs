@@ -125,6 +125,17 @@ impl Cluster {
 
     /// What `psql` answers to statements in a database: one line per row, `|` between columns.
     pub fn sql(&self, database: &str, statements: &str) -> String {
+        finish(&mut self.psql(database, statements))
+    }
+
+    /// What `psql` says to statements that the server refuses.
+    pub fn refusal(&self, database: &str, statements: &str) -> String {
+        let output = self.psql(database, statements).output().unwrap();
+        assert!(!output.status.success(), "it was done: {statements}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    fn psql(&self, database: &str, statements: &str) -> Command {
         let mut psql = self.place.command("psql");
         psql.args([
             "-XqAt",
@@ -143,7 +154,7 @@ impl Cluster {
             "-c",
             statements,
         ]);
-        finish(&mut psql)
+        psql
     }
 
     /// Where it listens.
