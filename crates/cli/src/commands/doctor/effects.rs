@@ -104,15 +104,15 @@ mod tests {
     #[test]
     fn a_place_is_on_the_innermost_file_system_above_it() {
         let mounts = "22 1 0:20 / / rw - overlay overlay rw\n\
-                      23 22 0:21 / /tmp rw,nosuid - tmpfs tmpfs rw\n\
+                      23 22 0:21 / /mnt rw,nosuid - tmpfs tmpfs rw\n\
                       24 22 8:1 / /home/my\\040data rw shared:1 - ext4 /dev/sda1 rw\n\
                       25 22 8:2 / /data rw - ext4 /dev/sdb1 rw\n\
                       26 22 0:22 / /data rw - tmpfs tmpfs rw\n\
                       broken";
         let table = [
             ("/", Some("overlay")),
-            ("/tmp/x", Some("tmpfs")),
-            ("/tmpx", Some("overlay")),
+            ("/mnt/x", Some("tmpfs")),
+            ("/mntx", Some("overlay")),
             ("/home/my data/a", Some("ext4")),
             ("/data", Some("tmpfs")),
         ];
