@@ -9,6 +9,7 @@ mod names;
 mod properties;
 mod random;
 mod reference;
+mod speed;
 mod tables;
 
 use paraph_gateway::{Level, ToolSpec};
