@@ -195,8 +195,25 @@ fn sizes_are_told_per_thread_and_channel() {
         .collect();
     assert_eq!(
         keys,
-        ["bytes", "disk_free_bytes", "file_bytes", "store", "threads"]
+        [
+            "bytes",
+            "disk_free_bytes",
+            "file_bytes",
+            "gateway",
+            "store",
+            "threads"
+        ]
     );
+    let gateway = &stats["gateway"];
+    let none = json!({"actions": {}, "audit": {}, "wakes": 0, "kills": 0});
+    for (name, value) in none.as_object().unwrap() {
+        assert_eq!(&gateway[name], value, "{name}");
+    }
+    let calls = gateway["calls"].as_u64().unwrap();
+    assert!(calls > 0);
+    let text = sandbox.run(&["store", "stats"]).out;
+    let line = format!("\ngate   {calls} call");
+    assert!(text.contains(&line), "{text}");
     let thread = &stats["threads"][0];
     assert_eq!(
         (&thread["thread"], &thread["checkpoints"]),

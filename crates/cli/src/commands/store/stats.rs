@@ -7,7 +7,9 @@ use crate::output::{note, print, print_json, table};
 use crate::stores::{Kept, disk_of};
 use crate::terminal::printable_line;
 use paraph_graph::ThreadStats;
+use paraph_store::GatewayCounts;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The longest name that is shown in a column, in characters.
@@ -23,7 +25,21 @@ struct Stats<'a> {
     disk_free_bytes: Option<u64>,
     /// Stored for all threads.
     bytes: u64,
+    /// What the gateway keeps, for all threads; nothing for one of them, and in memory.
+    gateway: Option<GatewayJson>,
     threads: Vec<ThreadJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct GatewayJson {
+    calls: u64,
+    /// By state.
+    actions: BTreeMap<String, u64>,
+    wakes: u64,
+    kills: u64,
+    /// Entries, by tenant.
+    audit: BTreeMap<String, u64>,
+    bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -47,11 +63,16 @@ pub(super) async fn stats(kept: &Kept, args: &StatsArgs) -> Result<u8, Failure> 
         crate::commands::threads::row(kept, name).await?;
     }
     let threads = kept.threads.stats(args.thread.as_deref()).await?;
+    let gateway = match (&kept.opened.verify, &args.thread) {
+        (Some(verify), None) => Some(gateway(verify.gateway_counts().await?)),
+        _ => None,
+    };
     let stats = Stats {
         store: &kept.shown,
         file_bytes: kept.file.as_deref().map(file_bytes),
         disk_free_bytes: kept.file.as_deref().and_then(disk_of).map(|(free, _)| free),
         bytes: threads.iter().map(|thread| thread.bytes).sum(),
+        gateway,
         threads: threads.iter().map(json).collect(),
     };
     if args.json {
@@ -67,6 +88,46 @@ pub(super) async fn stats(kept: &Kept, args: &StatsArgs) -> Result<u8, Failure> 
         ));
     }
     Ok(FINISHED)
+}
+
+fn gateway(counts: GatewayCounts) -> GatewayJson {
+    GatewayJson {
+        calls: counts.calls,
+        actions: counts.actions,
+        wakes: counts.wakes,
+        kills: counts.kills,
+        audit: counts.audit,
+        bytes: counts.bytes,
+    }
+}
+
+/// One line about it; none if there is nothing.
+fn gateway_in_words(gateway: &GatewayJson) -> String {
+    let actions = gateway.actions.values().sum::<u64>();
+    let entries = gateway.audit.values().sum::<u64>();
+    if gateway.calls + actions + entries == 0 {
+        return String::new();
+    }
+    let states = gateway.actions.iter();
+    let states: Vec<_> = states
+        .map(|(state, n)| format!("{n} {}", printable_line(state, NAME)))
+        .collect();
+    let states = match states.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", states.join(", ")),
+    };
+    let kills = match gateway.kills {
+        0 => String::new(),
+        1 => "; 1 kill switch is on".to_owned(),
+        n => format!("; {n} kill switches are on"),
+    };
+    format!(
+        "gate   {}, {}{states}, {} of the audit: {}{kills}\n",
+        count(gateway.calls, "call"),
+        count(actions, "action"),
+        count(entries, "row"),
+        bytes(gateway.bytes),
+    )
 }
 
 fn json(stats: &ThreadStats) -> ThreadJson<'_> {
@@ -107,6 +168,9 @@ fn in_words(stats: &Stats<'_>, one: bool) -> String {
     }
     let threads = count(stats.threads.len() as u64, "thread");
     text.push_str(&format!("data   {} in {threads}\n", bytes(stats.bytes)));
+    if let Some(gateway) = &stats.gateway {
+        text.push_str(&gateway_in_words(gateway));
+    }
     if stats.threads.is_empty() {
         return text;
     }
