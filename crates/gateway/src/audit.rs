@@ -2,7 +2,8 @@
 //!
 //! The gateway makes a [`Draft`] of an [`Event`] and puts it into the [`Change`](crate::Change) that it is about; the
 //! store gives it its place with [`AuditEntry::link`] inside the same transaction. People check a chain with a
-//! [`Verifier`] and keep an [`Anchor`] of it elsewhere. Nothing here reads a clock or a store.
+//! [`Verifier`], keep an [`Anchor`] of it elsewhere, and hand out a [`Pack`] about one action. Nothing here reads a
+//! clock or a store.
 //!
 //! What a chain shows and what it does not: a changed, missing, added or moved entry is found. Entries cut off at
 //! the end, and a chain that its owner wrote anew from some entry on, are found only up to the last anchor that
@@ -11,6 +12,7 @@
 mod anchor;
 mod entry;
 mod event;
+mod pack;
 mod signed;
 mod verify;
 
@@ -20,6 +22,7 @@ mod tests;
 pub use anchor::{Anchor, BadAnchor};
 pub use entry::{AuditEntry, BadLine, Head};
 pub use event::{Draft, Event, EventKind, Field, Salt};
+pub use pack::{Pack, PackError, PackReport, PackStep};
 pub use verify::{Broken, BrokenLink, Verified, Verifier};
 
 /// JSON text with every character that is not plain ASCII escaped: on one line in every editor, terminal and

@@ -4,6 +4,7 @@
 //! written as its name and its argument text, so that no digit is lost on the way.
 
 use crate::json::{Bounds, Json, JsonError, JsonFault, Shape, View, collapse_spaces, stable};
+use crate::redact::Redacted;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
@@ -21,7 +22,7 @@ const MAX_NAME: usize = 256;
 /// assert!(broken.fault().is_some());                                         // the session answers `tool_bad_args`
 /// # Ok::<(), paraph_gateway::JsonError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct ToolCall {
     name: String,
@@ -29,6 +30,16 @@ pub struct ToolCall {
     /// The text that could not be read, and why; then `args` is empty.
     broken: Option<(String, JsonError)>,
     digest: String,
+}
+
+/// Without the secrets in its arguments: calls end up in logs and in the messages of panics.
+impl std::fmt::Debug for ToolCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolCall")
+            .field("name", &self.name)
+            .field("arguments", &Redacted(&self.arguments()))
+            .finish_non_exhaustive()
+    }
 }
 
 /// The saved form.

@@ -39,7 +39,7 @@
 //! - `tool`, `policy`, `loops`, `budget`: what may be called, by whom, how often, at what cost.
 //! - `gateway`, `session`, `book`: the door, one run of it, and what that run remembers.
 //! - `audit`: the chain of what happened, and what checks it.
-//! - `record`, `store`: what is kept; `output`, `redact`: what is shown.
+//! - `record`, `store`: what is kept; `output`, `redact`, `display`: what is shown.
 
 mod canonical;
 mod json;
@@ -61,6 +61,7 @@ mod audit;
 mod record;
 mod store;
 
+mod display;
 mod output;
 mod redact;
 
@@ -79,7 +80,7 @@ pub mod __private {
 
 pub use audit::{
     Anchor, AuditEntry, BadAnchor, BadLine, Broken, BrokenLink, Draft, Event, EventKind, Field,
-    Head, Salt, Verified, Verifier,
+    Head, Pack, PackError, PackReport, PackStep, Salt, Verified, Verifier,
 };
 pub use budget::{
     BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
@@ -89,6 +90,7 @@ pub use canonical::{
     CanonicalError, CanonicalFault, MAX_CANONICAL_BYTES, Numbers, canonical, canonical_of,
 };
 pub use dialect::{Dialect, Step, parse_action, raw_action};
+pub use display::{Shown, Warning};
 pub use error::{Error, Fault};
 pub use gateway::{Builder, Gateway};
 pub use json::{Bounds, Entries, Items, Json, JsonError, JsonFault, Shape, View};

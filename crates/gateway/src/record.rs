@@ -3,6 +3,7 @@
 //! The session makes records, a store keeps them, agents read them for their trace rows.
 
 use crate::json::{Bounds, Json};
+use crate::redact::Redacted;
 use crate::stop::{Failure, Stop};
 use crate::tool::ToolCommand;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,7 @@ pub struct RunRef {
 }
 
 /// One call that was counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// The run.
     pub run: Arc<RunRef>,
@@ -60,6 +61,39 @@ pub enum Outcome {
     Stopped(Stop),
 }
 
+/// Without the secrets in its texts, which it keeps as they are.
+impl std::fmt::Debug for CallRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CallRecord")
+            .field("run", &self.run)
+            .field("key", &self.key)
+            .field("seq", &self.seq)
+            .field("step", &self.step)
+            .field("epoch", &self.epoch)
+            .field("tool", &self.tool)
+            .field("arguments", &Redacted(&self.arguments))
+            .field("args_digest", &self.args_digest)
+            .field("outcome", &self.outcome)
+            .field("full_output", &self.full_output.as_deref().map(Redacted))
+            .field("ms", &self.ms)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Without the secrets in its texts, which it keeps as they are.
+impl std::fmt::Debug for Observation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observation")
+            .field("tool", &self.tool)
+            .field("args_hash", &self.args_hash)
+            .field("content", &Redacted(&self.content))
+            .field("failure", &self.failure)
+            .field("artifact", &self.artifact.as_deref().map(Redacted))
+            .field("command", &self.command)
+            .finish_non_exhaustive()
+    }
+}
+
 impl CallRecord {
     /// Whether the tool ran and succeeded.
     pub fn ok(&self) -> bool {
@@ -87,7 +121,7 @@ pub enum Reply {
 }
 
 /// What the model reads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// The tool's name as the model gave it.
     pub tool: String,

@@ -5,7 +5,8 @@
 //! records keep, stays as it is.
 
 use crate::call::ToolCall;
-use crate::json::{Shape, Style, View, quote, write};
+use crate::display::is_hidden;
+use crate::json::{Bounds, Json, Shape, Style, View, quote, write};
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -87,7 +88,7 @@ impl Redactor {
                 brief.push('…');
                 break;
             }
-            match is_invisible(character) {
+            match is_hidden(character) {
                 true => {
                     for unit in character.encode_utf16(&mut [0; 2]) {
                         brief.push_str(&format!("\\u{unit:04x}"));
@@ -146,13 +147,18 @@ fn plain(key: &str) -> String {
         .collect()
 }
 
-/// Controls, marks that reorder or hide the text around them, and characters that show nothing.
-fn is_invisible(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}')
+/// A text of a call as `Debug` shows it: without the secrets that every redactor knows.
+pub(crate) struct Redacted<'t>(pub(crate) &'t str);
+
+impl std::fmt::Debug for Redacted<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        static ALWAYS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(&Redaction::default()));
+        let text = match Json::read(self.0, Bounds::default()) {
+            Ok(json) => ALWAYS.json(json.view()),
+            Err(_) => ALWAYS.text(self.0),
+        };
+        write!(f, "{text:?}")
+    }
 }
 
 fn regex(pattern: &str) -> Regex {

@@ -72,6 +72,36 @@ pub enum EventKind {
     Anchored,
 }
 
+impl EventKind {
+    /// Its name, as events have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EventKind::Proposed => "proposed",
+            EventKind::Shown => "shown",
+            EventKind::Decided => "decided",
+            EventKind::PolicyDecided => "policy_decided",
+            EventKind::Revalidated => "revalidated",
+            EventKind::Drifted => "drifted",
+            EventKind::AttemptStarted => "attempt_started",
+            EventKind::ProviderReplied => "provider_replied",
+            EventKind::Unknown => "unknown",
+            EventKind::Reconciled => "reconciled",
+            EventKind::Held => "held",
+            EventKind::Expired => "expired",
+            EventKind::Cancelled => "cancelled",
+            EventKind::Reopened => "reopened",
+            EventKind::Killed => "killed",
+            EventKind::Unkilled => "unkilled",
+            EventKind::Granted => "granted",
+            EventKind::Revoked => "revoked",
+            EventKind::Budget => "budget",
+            EventKind::HistoryRepaired => "history_repaired",
+            EventKind::Erased => "erased",
+            EventKind::Anchored => "anchored",
+        }
+    }
+}
+
 /// A plain value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]

@@ -1,6 +1,7 @@
 //! Tables of the chain's forms; its rules are in `tests/rules.rs`, and what is done to whole chains in
 //! `tests/tampering.rs`.
 
+mod evidence;
 mod lives;
 mod rules;
 mod tampering;
@@ -60,6 +61,7 @@ fn every_kind_has_a_name_that_reads_back() {
         let draft = Event::new(kind, "t", 0).draft();
         let entry = AuditEntry::link(None, draft);
         assert_eq!(Event::read(&entry.event).unwrap().kind, kind);
+        assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
     }
 }
 
