@@ -53,8 +53,7 @@ impl Signatures {
                 self.bounded()?;
             }
             (EventKind::Unkilled, Some(scope)) => {
-                // What was signed while the switch was on is held before it goes off.
-                self.withdraw(scope, &event.tenant);
+                // What was signed while the switch was on was signed in knowledge of it.
                 self.kills.remove(scope);
             }
             _ => {}

@@ -59,6 +59,10 @@ fn an_attempt_is_covered_by_an_approval_in_force() {
             1,
         ),
         (
+            format!("killed=global {APPROVED} unkilled=global {STARTED}"),
+            1,
+        ),
+        (
             format!("{APPROVED} {STARTED} killed=writes unknown=unknown unkilled=writes {STARTED}"),
             2,
         ),
@@ -92,14 +96,10 @@ fn an_attempt_that_no_approval_in_force_covers_is_found() {
             format!("{APPROVED} {STARTED} provider_replied=succeeded {STARTED}"),
             4,
         ),
-        // A kill switch ends what was signed before it goes off.
+        // A kill switch ends what was signed before it.
         (format!("{APPROVED} killed=writes {STARTED}"), 3),
         (
             format!("{APPROVED} killed=global unkilled=global {STARTED}"),
-            4,
-        ),
-        (
-            format!("killed=global {APPROVED} unkilled=global {STARTED}"),
             4,
         ),
     ];
