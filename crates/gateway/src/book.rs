@@ -36,6 +36,10 @@ pub(crate) struct Place {
 }
 
 /// What the book knows of a key.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it stands on the stack for a moment, and a box would cost every call"
+)]
 pub(crate) enum Known {
     /// Nothing: a call at first sight.
     No,

@@ -101,6 +101,10 @@ struct Ticket<'c> {
     place: Place,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it stands on the stack for a moment, and a box would cost every call"
+)]
 enum Admitted<'c> {
     /// The key is known and the call has ended.
     Ended(Outcome),

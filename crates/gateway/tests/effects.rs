@@ -32,7 +32,7 @@ impl Stage {
     }
 
     fn gateway(&self, ask: Ask) -> Gateway {
-        let policy = Policy::new().ask("pay", ask.clone()).ask("comment", ask);
+        let policy = Policy::new().ask("pay", ask).ask("comment", ask);
         Gateway::builder(self.store.clone())
             .effect(self.pay.clone())
             .effect(self.comment.clone())

@@ -123,7 +123,10 @@ async fn a_changed_row_is_an_error_that_names_it() {
     };
     let store = open(&cluster.url(), None).await;
     let row = action("t", 1, State::Pending);
-    store.commit(change(&[row.clone()])).await.unwrap();
+    store
+        .commit(change(std::slice::from_ref(&row)))
+        .await
+        .unwrap();
     for damage in [
         "UPDATE gateway_action SET state = 'approved'",
         "UPDATE gateway_action SET value = replace(value, 'Pay', 'Pey')",
@@ -182,7 +185,10 @@ async fn a_database_of_format_1_is_brought_up_to_date_with_what_is_in_it() {
     assert_eq!(format, "2");
     assert_eq!(store.calls(&run("t", "1")).await, Ok(vec![call]));
     let row = action("t", 1, State::Pending);
-    store.commit(change(&[row.clone()])).await.unwrap();
+    store
+        .commit(change(std::slice::from_ref(&row)))
+        .await
+        .unwrap();
     assert_eq!(store.actions(Find::Id(row.id())).await, Ok(vec![row]));
     assert!(matches!(
         store.delete("t").await,

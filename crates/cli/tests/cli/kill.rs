@@ -135,27 +135,7 @@ fn the_audit_tells_who_decided_and_shows_that_nobody_changed_it() {
     let exported = shop.sandbox.run(&["audit", "export"]);
     assert_eq!(exported.out.lines().count(), 4);
 
-    let packed = ["audit", "pack", &waiting.id, "-o", "evidence.json"];
-    let packed = [&packed[..], &["--anchor", "anchors.jsonl"]].concat();
-    let packed = shop.sandbox.run(&packed);
-    assert_eq!(packed.code, 0, "{}", packed.err);
-    let evidence = std::fs::read_to_string(shop.sandbox.path("evidence.json")).unwrap();
-    // Whoever checks it has nothing but the file, and perhaps an anchor.
-    let elsewhere = Sandbox::new();
-    elsewhere.file("evidence.json", &evidence).file(
-        "changed.json",
-        &evidence.replace("\\\"cents\\\":4900", "\\\"cents\\\":4901"),
-    );
-    let verify = ["audit", "verify", "--json", "--pack"];
-    let proven = elsewhere.run(&[&verify[..], &["evidence.json"]].concat());
-    assert_eq!(proven.code, 0, "{}{}", proven.out, proven.err);
-    let proven = proven.json();
-    assert_eq!(
-        (&proven["whole"], &proven["action"], &proven["attempts"]),
-        (&json!(true), &json!(waiting.id), &json!(1))
-    );
-    let changed = elsewhere.run(&[&verify[..], &["changed.json"]].concat());
-    assert_eq!((changed.code, &changed.json()["whole"]), (6, &json!(false)));
+    the_evidence_stands_alone(&shop, &waiting.id);
 
     // Another chain than the one that was anchored.
     let line = std::fs::read_to_string(shop.sandbox.path("anchors.jsonl")).unwrap();
@@ -183,6 +163,31 @@ fn the_audit_tells_who_decided_and_shows_that_nobody_changed_it() {
         "{}",
         unreadable.err
     );
+}
+
+/// The pack of an action, looked at where there is nothing else.
+fn the_evidence_stands_alone(shop: &Shop, id: &str) {
+    let packed = ["audit", "pack", id, "-o", "evidence.json"];
+    let packed = [&packed[..], &["--anchor", "anchors.jsonl"]].concat();
+    let packed = shop.sandbox.run(&packed);
+    assert_eq!(packed.code, 0, "{}", packed.err);
+    let evidence = std::fs::read_to_string(shop.sandbox.path("evidence.json")).unwrap();
+    // Whoever checks it has nothing but the file, and perhaps an anchor.
+    let elsewhere = Sandbox::new();
+    elsewhere.file("evidence.json", &evidence).file(
+        "changed.json",
+        &evidence.replace("\\\"cents\\\":4900", "\\\"cents\\\":4901"),
+    );
+    let verify = ["audit", "verify", "--json", "--pack"];
+    let proven = elsewhere.run(&[&verify[..], &["evidence.json"]].concat());
+    assert_eq!(proven.code, 0, "{}{}", proven.out, proven.err);
+    let proven = proven.json();
+    assert_eq!(
+        (&proven["whole"], &proven["action"], &proven["attempts"]),
+        (&json!(true), &json!(id), &json!(1))
+    );
+    let changed = elsewhere.run(&[&verify[..], &["changed.json"]].concat());
+    assert_eq!((changed.code, &changed.json()["whole"]), (6, &json!(false)));
 }
 
 #[test]

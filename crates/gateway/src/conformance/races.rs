@@ -258,7 +258,7 @@ pub(super) async fn no_deadlock(t: Scene) -> Checked {
             add: order.iter().map(|row| add(&own(row), "n", 1)).collect(),
             actions: order.iter().map(|row| (*row).clone()).collect(),
             audit: order.iter().map(told).collect(),
-            kill: if n % 8 == 0 {
+            kill: if n.is_multiple_of(8) {
                 vec![t.kill("some")]
             } else {
                 vec![]

@@ -22,6 +22,10 @@ use std::sync::Arc;
 const MAX_LOOKS: usize = 32;
 
 /// How one look at an action ended.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it stands on the stack for a moment, and a box would cost every call"
+)]
 pub(super) enum Look {
     /// The call is over, or waits.
     Over(After),
@@ -135,7 +139,7 @@ impl Session {
         }
         let again = earlier.iter().rev().find(|row| was_signed(row));
         let ask = match self.0.parts.policy.verdict(&name) {
-            Verdict::Ask(ask) => ask.clone(),
+            Verdict::Ask(ask) => ask,
             _ => Ask::default(),
         };
         let now_ms = self.now().await?;

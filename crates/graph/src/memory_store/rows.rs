@@ -449,11 +449,16 @@ impl MemoryStore {
 
     pub(super) fn rows_of_runs(&self, query: &RunQuery) -> Vec<RunRow> {
         let inner = lock(&self.shared.inner);
-        let wanted = |row: &&Box<RunRow>| {
+        let wanted = |row: &&RunRow| {
             query.thread.as_ref().is_none_or(|t| *t == row.thread)
                 && query.status.is_none_or(|status| status == row.status)
         };
-        let mut found: Vec<_> = inner.runs.values().filter(wanted).collect();
+        let mut found: Vec<_> = inner
+            .runs
+            .values()
+            .map(Box::as_ref)
+            .filter(wanted)
+            .collect();
         found.sort_unstable_by_key(|row| (row.created_ms, row.id));
         if !query.oldest_first {
             found.reverse();

@@ -176,7 +176,7 @@ pub(crate) async fn stays_while_open(store: &(impl Store + Threads)) {
             store.actions(find).await.unwrap()
         };
         for kept in &all {
-            assert_eq!(rows(kept).await, [kept.clone()]);
+            assert_eq!(rows(kept).await, std::slice::from_ref(kept));
         }
         // The run whose actions are over may go.
         store.delete_runs(&[second]).await.unwrap();
@@ -190,7 +190,7 @@ pub(crate) async fn stays_while_open(store: &(impl Store + Threads)) {
         assert!(!store.prune(&thread, Keep::Last(1)).await.unwrap().pending);
         assert!(Threads::delete(store, &thread).await.unwrap());
         assert_eq!(rows(&row).await, []);
-        assert_eq!(rows(&neighbour).await, [neighbour.clone()]);
+        assert_eq!(rows(&neighbour).await, std::slice::from_ref(&neighbour));
         let left = store.wakes(100).await.unwrap();
         let left: Vec<_> = left.into_iter().filter(|w| wakes.contains(w)).collect();
         assert_eq!(left, [wake(&neighbour)]);
