@@ -57,7 +57,11 @@ impl Stage {
             epoch,
             ..Scope::new("support", "case-7")
         };
-        gateway.session(scope, Limits::default()).await.unwrap()
+        let limits = Limits {
+            tool_calls: 50,
+            ..Limits::default()
+        };
+        gateway.session(scope, limits).await.unwrap()
     }
 
     /// Proposes a refund and has it approved.
