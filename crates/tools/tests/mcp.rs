@@ -593,7 +593,7 @@ async fn a_tool_that_nobody_called_harmless_may_write_and_waits_for_a_person() {
         .await
         .call("rude__late", json!({}))
         .await;
-    assert_eq!(read["error"], "tool_denied:rude__late");
+    assert_eq!(read["waits"], "rude__late");
     client.close().await;
 }
 

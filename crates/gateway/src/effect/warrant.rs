@@ -19,9 +19,9 @@ use std::time::Duration;
 ///     Warrant { signed, effect: std::marker::PhantomData }
 /// }
 /// ```
-/// ```compile_fail,E0599
+/// ```compile_fail,E0308
 /// use paraph_gateway::{Warrant, examples::Pay};
-/// fn copy(warrant: &Warrant<'_, Pay>) -> u32 { let twice = warrant.clone(); twice.args.cents }
+/// fn copy<'w>(warrant: &Warrant<'w, Pay>) -> Warrant<'w, Pay> { warrant.clone() }
 /// ```
 /// ```compile_fail,E0594
 /// use paraph_gateway::{Warrant, examples::Pay};

@@ -261,6 +261,8 @@ impl Session {
             return Ok(Look::Over(After::Waiting(waiting(&row, Why::Unknown))));
         }
         let found = match &tool.effect {
+            // A tool that changes something and is no effect cannot say what came of it.
+            None if tool.spec.level.is_effect() => Ok(Found::CannotTell),
             // What only reads can be done again.
             None => Ok(Found::SendAgain),
             Some(effect) => {

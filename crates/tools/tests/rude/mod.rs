@@ -121,15 +121,12 @@ impl Run {
         let n = self.calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         let call = ToolCall::native(tool, &args.to_string());
         let with = Injections::new().listener(told);
-        let Reply::Observed(seen) = self
-            .session
-            .call_with(&n.to_string(), &call, &with)
-            .await
-            .unwrap()
-        else {
-            panic!("{tool} was not answered");
-        };
-        serde_json::from_str(&seen.content).unwrap()
+        let replied = self.session.call_with(&n.to_string(), &call, &with).await;
+        match replied.unwrap() {
+            Reply::Observed(seen) => serde_json::from_str(&seen.content).unwrap(),
+            Reply::Waiting(waiting) => serde_json::json!({ "waits": waiting.tool }),
+            other => panic!("{tool} was not answered: {other:?}"),
+        }
     }
 }
 
