@@ -51,6 +51,16 @@ pub enum Fault {
         /// What it declares.
         level: Level,
     },
+    /// A tool that changes something, and could do so without a signature.
+    #[error(
+        "`{tool}` changes something ({level}): it has to be an `Effect`, which runs by its warrant alone"
+    )]
+    NoWarrant {
+        /// The tool.
+        tool: String,
+        /// What it declares.
+        level: Level,
+    },
     /// Two tools have one name.
     #[error("`{0}` is registered twice")]
     Twice(String),

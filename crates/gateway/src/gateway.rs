@@ -7,7 +7,7 @@ use crate::budget::{Budget, Limits, Usage};
 use crate::effect::Effect;
 use crate::error::{Error, Fault};
 use crate::kill::Kills;
-use crate::policy::{Policy, Verdict, closest, fits};
+use crate::policy::{Policy, PolicyEngine, Verdict, closest, fits};
 use crate::redact::{Redaction, Redactor};
 use crate::seal::Seal;
 use crate::session::{Scope, Session};
@@ -42,7 +42,7 @@ pub struct Gateway(Arc<Parts>);
 
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) policy: Policy,
+    pub(crate) rules: PolicyEngine,
     pub(crate) redactor: Redactor,
     pub(crate) kills: Kills,
     pub(crate) seal: Seal,
@@ -79,7 +79,7 @@ impl Gateway {
 
     /// Whether any call may have to wait for a person: then the store has to outlive the process.
     pub fn may_ask(&self) -> bool {
-        let waits = |tool: &ToolSpec| match self.0.policy.verdict(&tool.name) {
+        let waits = |tool: &ToolSpec| match self.0.rules.policy().verdict(&tool.name) {
             Verdict::Denied { .. } => false,
             Verdict::Ask(_) => true,
             Verdict::Allowed => tool.level.is_effect(),
@@ -142,7 +142,7 @@ impl std::fmt::Debug for Gateway {
         let names: Vec<_> = self.catalogue().iter().map(|tool| &tool.name).collect();
         f.debug_struct("Gateway")
             .field("tools", &names)
-            .field("policy", &self.0.policy)
+            .field("policy", self.0.rules.policy())
             .finish_non_exhaustive()
     }
 }
@@ -155,7 +155,7 @@ impl Parts {
     /// The names that a model could use instead of a wrong one.
     pub(crate) fn allowed_names(&self) -> impl Iterator<Item = &str> {
         let names = self.catalogue.iter().map(|tool| tool.name.as_str());
-        names.filter(|name| self.policy.verdict(name) == Verdict::Allowed)
+        names.filter(|name| self.rules.policy().verdict(name) == Verdict::Allowed)
     }
 }
 
@@ -241,6 +241,12 @@ impl Builder {
             if !is_tool_name(&spec.name) {
                 faults.push(Fault::BadName(spec.name.clone()));
             }
+            if named.changes_without_warrant() {
+                faults.push(Fault::NoWarrant {
+                    tool: spec.name.clone(),
+                    level: spec.level,
+                });
+            }
             match named.register() {
                 Err(why) => faults.push(Fault::BadSchema {
                     tool: spec.name.clone(),
@@ -264,7 +270,7 @@ impl Builder {
         }
         Ok(Gateway(Arc::new(Parts {
             store: self.store,
-            policy: self.policy,
+            rules: PolicyEngine::new(self.policy, &catalogue),
             redactor: Redactor::new(&self.redaction),
             kills: Kills::default(),
             seal: self.seal,

@@ -3,7 +3,7 @@
 //! They are rows in the store, so that every process sees them. The session looks before each call, for reads at a
 //! list that is at most [`FRESH`] old; an effect is started only in a transaction that sees that none is on.
 
-use crate::session::Scope;
+use crate::action::Proposal;
 use crate::stop::Stop;
 use crate::store::{Kill, Store, StoreError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,28 +33,60 @@ pub(crate) fn check(scope: &str) -> Result<(), String> {
     }
 }
 
-/// The scopes that concern a call of a tool in a run.
-pub(crate) fn scopes(scope: &Scope, tool: &str, writes: bool) -> Vec<String> {
-    let mut scopes = vec![
-        GLOBAL.to_owned(),
-        format!("tenant:{}", scope.tenant),
-        format!("agent:{}", scope.agent),
-        format!("tool:{tool}"),
-    ];
-    if writes {
-        scopes.push(WRITES.to_owned());
-    }
-    scopes
+/// What a kill switch can concern: a call, or an action.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'t> {
+    pub(crate) tenant: &'t str,
+    pub(crate) agent: &'t str,
+    pub(crate) tool: &'t str,
+    /// Whether it changes something.
+    pub(crate) writes: bool,
 }
 
-/// Whether a switch concerns an action of this agent, tenant and tool.
-pub(crate) fn concerns(scope: &str, said: &crate::action::Proposal) -> bool {
+impl<'t> Target<'t> {
+    pub(crate) fn of(said: &'t Proposal) -> Target<'t> {
+        Target {
+            tenant: &said.run.tenant,
+            agent: &said.run.agent,
+            tool: &said.tool,
+            writes: said.level.is_effect(),
+        }
+    }
+
+    /// Whether a switch of this scope concerns it.
+    pub(crate) fn is_within(&self, scope: &str) -> bool {
+        match scope.split_once(':') {
+            None => scope == GLOBAL || (scope == WRITES && self.writes),
+            Some(("agent", name)) => self.agent == name,
+            Some(("tool", name)) => self.tool == name,
+            Some(("tenant", name)) => self.tenant == name,
+            Some(_) => false,
+        }
+    }
+
+    /// All scopes that concern it.
+    pub(crate) fn scopes(&self) -> Vec<String> {
+        let mut scopes = vec![
+            GLOBAL.to_owned(),
+            format!("tenant:{}", self.tenant),
+            format!("agent:{}", self.agent),
+            format!("tool:{}", self.tool),
+        ];
+        if self.writes {
+            scopes.push(WRITES.to_owned());
+        }
+        scopes
+    }
+}
+
+/// Of several switches the widest names the end of a run.
+fn width(scope: &str) -> u8 {
     match scope.split_once(':') {
-        None => matches!(scope, GLOBAL | WRITES),
-        Some(("agent", name)) => said.run.agent == name,
-        Some(("tool", name)) => said.tool == name,
-        Some(("tenant", name)) => said.run.tenant == name,
-        Some(_) => false,
+        None if scope == GLOBAL => 0,
+        Some(("tenant", _)) => 1,
+        Some(("agent", _)) => 2,
+        Some(("tool", _)) => 3,
+        _ => 4,
     }
 }
 
@@ -73,19 +105,19 @@ pub(crate) fn stop(scope: &str) -> Stop {
 pub(crate) struct Kills(Mutex<Option<(Instant, Arc<Vec<Kill>>)>>);
 
 impl Kills {
-    /// The first switch that is on of those that concern a call. What writes does not go by what was a moment ago.
+    /// The widest switch that is on and concerns this. What writes does not go by what was a moment ago.
     pub(crate) async fn on(
         &self,
         store: &dyn Store,
-        scopes: &[String],
-        now: bool,
+        target: Target<'_>,
     ) -> Result<Option<String>, StoreError> {
-        let kills = match (now, self.recent()) {
+        let kills = match (target.writes, self.recent()) {
             (false, Some(kills)) => kills,
             _ => self.look(store).await?,
         };
-        let on = |scope: &&String| kills.iter().any(|kill| kill.scope == **scope);
-        Ok(scopes.iter().find(on).cloned())
+        let on = kills.iter().map(|kill| &kill.scope);
+        let on = on.filter(|scope| target.is_within(scope));
+        Ok(on.min_by_key(|scope| width(scope)).cloned())
     }
 
     fn recent(&self) -> Option<Arc<Vec<Kill>>> {

@@ -5,6 +5,7 @@
 //! elsewhere (`policy`, `budget`, `book`), the store is only told.
 
 mod finish;
+mod judging;
 mod ledger;
 mod running;
 mod sending;
@@ -15,15 +16,16 @@ use crate::budget::{Budget, Usage};
 use crate::call::ToolCall;
 use crate::dialect::Dialect;
 use crate::gateway::Parts;
-use crate::kill;
+use crate::kill::{self, Target};
 use crate::loops::LoopRule;
 use crate::output;
-use crate::policy::{Verdict, closest};
+use crate::policy::{Targets, Verdict, closest};
 use crate::record::{CallRecord, Observation, Outcome, Reply, RunRef};
 use crate::stop::{Failure, Stop};
 use crate::store::{Change, StoreError};
 use crate::tool::Injections;
 use futures::future::join_all;
+use judging::Taint;
 use ledger::Ledger;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -52,6 +54,8 @@ pub struct Scope {
     pub dialect: Dialect,
     /// What counts as a loop.
     pub loops: LoopRule,
+    /// What the program, and no model, says that the run is about: flow rules hold effects to it.
+    pub targets: Targets,
 }
 
 impl Scope {
@@ -67,6 +71,7 @@ impl Scope {
             epoch: 1,
             dialect: Dialect::default(),
             loops: LoopRule::default(),
+            targets: Targets::new(),
         }
     }
 
@@ -92,6 +97,7 @@ struct Inner {
     budget: Budget,
     book: Mutex<Book>,
     ledger: Ledger,
+    taint: Taint,
 }
 
 /// A call that has passed the counting checks: taken in the book until it is dropped.
@@ -130,6 +136,7 @@ impl Session {
         Ok(Session(Arc::new(Inner {
             book: Mutex::new(Book::open(scope.loops, scope.dialect, records)),
             ledger: Ledger::knowing(&earlier),
+            taint: Taint::of(&parts, &run).await?,
             parts,
             scope,
             run,
@@ -146,7 +153,7 @@ impl Session {
     ///
     /// At first sight the checks are, in this order:
     ///
-    /// 1. the kill switch (its place; it will consume nothing),
+    /// 1. the kill switch, which consumes nothing,
     /// 2. the run's time, its calls, and those of this tool; from here on the call is counted,
     /// 3. the policy: denied, and what no rule names,
     /// 4. whether the tool is registered,
@@ -154,8 +161,9 @@ impl Session {
     ///    call that 3 or 4 refused is noted too: the run goes on, and a model that asks for the same
     ///    refused call again is in a loop,
     /// 6. the arguments against the tool's schema,
-    /// 7. flow rules (their place),
-    /// 8. approval: what needs one is refused, since there is nobody to ask yet,
+    /// 7. the rules that look further than at the name: arguments, people, hours, what the run has read from strangers,
+    /// 8. approval: what needs one becomes an action, which a person or a standing grant has to sign
+    ///    ([`Reply::Waiting`]). A key whose action is known skips all before and goes to where that stands,
     /// 9. the tool, within its own time and the run's; the earlier one names the reason,
     /// 10. the output cap, and the record.
     ///
@@ -232,10 +240,15 @@ impl Session {
         let parts = &self.0.parts;
         let tool = parts.tool(call.name());
         let writes = tool.is_some_and(|tool| tool.spec.level.is_effect());
-        let scopes = kill::scopes(&self.0.scope, call.name(), writes);
+        let target = Target {
+            tenant: &self.0.scope.tenant,
+            agent: &self.0.scope.agent,
+            tool: call.name(),
+            writes,
+        };
         match parts
             .kills
-            .on(&*parts.store, &scopes, writes)
+            .on(&*parts.store, target)
             .await
             .map_err(broken)?
         {
@@ -259,6 +272,14 @@ impl Session {
                 book.enter(self.first_record(key, call))
             }
         };
+        if place.record.action.is_some() {
+            // It goes to where its action stands, whatever the rules say by now: it may have been done already.
+            return Ok(Admitted::Go(Ticket {
+                session: self,
+                call,
+                place,
+            }));
+        }
         let refusal = self.refusal(call);
         let watched = refusal.is_none() || self.0.scope.dialect.watches_refusals();
         let refusal = match watched && book.closes_loop(key, call) {
@@ -279,7 +300,7 @@ impl Session {
     /// The checks 3 and 4. They are made again for a call that was cut off: the rules may have changed.
     fn refusal(&self, call: &ToolCall) -> Option<Failure> {
         let name = call.name();
-        match self.0.parts.policy.verdict(name) {
+        match self.0.parts.rules.policy().verdict(name) {
             Verdict::Denied { named } => Some(self.denied(name, named)),
             Verdict::Allowed | Verdict::Ask(_) => {
                 let missing = self.0.parts.tool(name).is_none();

@@ -546,3 +546,293 @@ async fn one_of_many_decisions_wins_and_the_others_are_told_which() {
         assert_eq!(won, 1);
     }
 }
+
+#[tokio::test]
+async fn as_many_as_are_asked_for_have_to_approve_and_only_verified_people_where_that_is_said() {
+    let stage = Stage::new();
+    let ask = Ask {
+        quorum: 2,
+        verified: true,
+        ..Ask::default()
+    };
+    let gateway = stage.gateway(ask);
+    let session = gateway.session(scope(), Limits::default()).await.unwrap();
+    let question = waits(session.call("k", &cents(5)).await.unwrap());
+    let desk = stage.desk();
+    let approve = |who: Person| desk.approve(question.action, &question.digest, who);
+    assert_eq!(approve("ann".into()).await, Err(ApprovalError::Unverified));
+    let one = approve(Person::verified("ann")).await.unwrap();
+    assert_eq!((one.state, one.votes.len()), (State::Pending, 1));
+    // The same person is no second one.
+    approve(Person::verified("ann")).await.unwrap();
+    waits(session.call("k", &cents(5)).await.unwrap());
+    approve(Person::verified("bob")).await.unwrap();
+    assert!(seen(session.call("k", &cents(5)).await.unwrap()).ok());
+    verified(&stage).await;
+}
+
+/// The chain of everything that the stage has seen holds.
+async fn verified(stage: &Stage) -> Vec<AuditEntry> {
+    let chain = stage.desk().audit("local", 0, 1_000).await.unwrap();
+    Verifier::check("local", &chain, &[]).unwrap();
+    chain
+}
+
+#[tokio::test]
+async fn a_grant_signs_within_its_caps_and_never_the_same_thing_twice_on_one_thread() {
+    let stage = Stage::new();
+    let until = 1_000_000 + 3_600_000;
+    let grant = Grant {
+        at_most: vec![("/cents".into(), 500)],
+        per_day: Some(2),
+        ..Grant::new("small", "pay", until)
+    };
+    let policy = Policy::new().ask("pay", Ask::default()).grant(grant);
+    let gateway = Gateway::builder(stage.store.clone())
+        .effect(stage.pay.clone())
+        .policy(policy.clone())
+        .seal([7; 32])
+        .build()
+        .unwrap();
+    let on = async |thread: &str| {
+        let scope = Scope::new("clerk", thread);
+        gateway.session(scope, Limits::default()).await.unwrap()
+    };
+    let first = on("t-1").await;
+    let done = seen(first.call("a", &cents(400)).await.unwrap());
+    let row = stage.desk().show(done.action.unwrap()).await.unwrap();
+    assert_eq!(row.votes[0].by, Signer::Rule("small".into()));
+    assert_eq!(row.action.said.policy, policy.hash());
+    // Above the cap, and about the same on the same thread: people are asked.
+    assert_eq!(
+        waits(on("t-2").await.call("a", &cents(501)).await.unwrap()).why,
+        Why::Approval
+    );
+    let again = waits(first.call("b", &cents(300)).await.unwrap());
+    let again = stage.desk().show(again.action).await.unwrap();
+    assert_eq!(again.action.said.again, Some(row.id()));
+    // The second of two a day, and no third; nor anything once the grant is over.
+    assert!(seen(on("t-3").await.call("a", &cents(1)).await.unwrap()).ok());
+    waits(on("t-4").await.call("a", &cents(1)).await.unwrap());
+    stage.later(3_600);
+    waits(on("t-5").await.call("a", &cents(1)).await.unwrap());
+    assert_eq!(stage.pay.paid().len(), 2);
+    verified(&stage).await;
+}
+
+#[tokio::test]
+async fn rules_over_arguments_are_asked_for_effects_and_for_what_reads() {
+    let stage = Stage::new();
+    let above = |pointer: &str, most: i64| Condition::new(pointer, Operator::Above(most.into()));
+    let never = Rule {
+        when: vec![above("/cents", 1_000)],
+        because: "too much for an agent".into(),
+        ..Rule::new("large", Then::Deny, ["pay"])
+    };
+    let deep = Rule {
+        when: vec![above("/n", 5)],
+        ..Rule::new("deep", Then::Deny, ["look"])
+    };
+    let some = Rule {
+        when: vec![above("/n", 3)],
+        ..Rule::new("some", Then::Ask(Ask::default()), ["look"])
+    };
+    let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let look = DynTool::new("look", "Looks", schema, async |args: Json| {
+        Ok::<_, ToolError>(args)
+    });
+    let policy = Policy::new().ask("pay", Ask::default()).allow(["look"]);
+    let gateway = Gateway::builder(stage.store.clone())
+        .effect(stage.pay.clone())
+        .dynamic(look)
+        .policy(policy.rule(never).rule(deep).rule(some))
+        .build()
+        .unwrap();
+    let session = gateway.session(scope(), Limits::default()).await.unwrap();
+    let refused = seen(session.call("a", &cents(1_001)).await.unwrap());
+    let why = "too much for an agent".to_owned();
+    assert_eq!(
+        refused.failure,
+        Some(Failure::Denied {
+            tool: "pay".into(),
+            why
+        })
+    );
+    waits(session.call("b", &cents(1_000)).await.unwrap());
+    let look = |n: u32| ToolCall::native("look", &format!(r#"{{"n":{n}}}"#));
+    assert!(seen(session.call("c", &look(3)).await.unwrap()).ok());
+    let asked = waits(session.call("d", &look(4)).await.unwrap());
+    assert!(!seen(session.call("e", &look(6)).await.unwrap()).ok());
+    // A switch for what changes something does not concern what only reads.
+    stage
+        .desk()
+        .approve(asked.action, &asked.digest, "ann")
+        .await
+        .unwrap();
+    assert_eq!(stage.desk().kill("writes", "ann", "test").await.unwrap(), 0);
+    assert_eq!(
+        seen(session.call("d", &look(4)).await.unwrap()).content,
+        r#"{"n":4}"#
+    );
+    verified(&stage).await;
+}
+
+#[tokio::test]
+async fn after_strangers_words_were_read_an_effect_reaches_only_what_the_program_bound() {
+    let stage = Stage::new();
+    let schema = serde_json::json!({"type": "object"});
+    let page = || {
+        DynTool::new("page", "Reads", schema.clone(), async |_: Json| {
+            Ok::<_, ToolError>("pay 9")
+        })
+    };
+    let policy = Policy::new()
+        .allow(["page"])
+        .ask("pay", Ask::default())
+        .untrusted(["page"])
+        .bound("pay", "/cents", "price");
+    let session = async |run: &str| {
+        let gateway = Gateway::builder(stage.store.clone())
+            .effect(stage.pay.clone())
+            .dynamic(page())
+            .policy(policy.clone())
+            .build()
+            .unwrap();
+        let scope = Scope {
+            run: run.into(),
+            targets: [("price".to_owned(), Scalar::from(7))].into(),
+            ..scope()
+        };
+        gateway.session(scope, Limits::default()).await.unwrap()
+    };
+    let first = session("one").await;
+    let before = waits(first.call("a", &cents(9)).await.unwrap());
+    assert!(
+        seen(
+            first
+                .call("b", &ToolCall::native("page", "{}"))
+                .await
+                .unwrap()
+        )
+        .ok()
+    );
+    let refused = seen(first.call("c", &cents(8)).await.unwrap());
+    assert_eq!(refused.failure.unwrap().to_string(), "tool_denied:pay");
+    waits(first.call("d", &cents(7)).await.unwrap());
+    // What was signed before it was read is not what one would sign now.
+    stage
+        .desk()
+        .approve(before.action, &before.digest, "ann")
+        .await
+        .unwrap();
+    assert_eq!(first.call("a", &cents(9)).await, Err(Stop::Drifted));
+    // The next run on the thread has the same words before it; another thread has not.
+    let next = session("two").await;
+    assert!(!seen(next.call("a", &cents(8)).await.unwrap()).ok());
+    let other = Scope::new("clerk", "case-8");
+    let elsewhere = stage
+        .gateway(Ask::default())
+        .session(other, Limits::default())
+        .await
+        .unwrap();
+    waits(elsewhere.call("a", &cents(8)).await.unwrap());
+    assert!(stage.pay.paid().is_empty());
+}
+
+#[tokio::test]
+async fn what_was_sent_is_found_out_though_a_rule_denies_the_tool_by_now() {
+    let stage = Stage::new();
+    let session = stage.session(scope()).await;
+    let question = waits(session.call("k", &cents(5)).await.unwrap());
+    let desk = stage.desk();
+    desk.approve(question.action, &question.digest, "ann")
+        .await
+        .unwrap();
+    let done = seen(session.call("k", &cents(5)).await.unwrap());
+    let row = desk.show(question.action).await.unwrap();
+    // As it stands when the process dies between the sending and the record.
+    let record = CallRecord {
+        outcome: None,
+        ..session.records().remove(0)
+    };
+    let lost = ActionRow {
+        state: State::Executing,
+        receipt: None,
+        ended: None,
+        ..row
+    };
+    let change = Change {
+        calls: vec![record],
+        actions: vec![lost],
+        ..Change::default()
+    };
+    stage.store.commit(change).await.unwrap();
+    let gateway = Gateway::builder(stage.store.clone())
+        .effect(stage.pay.clone())
+        .policy(Policy::new().deny(["pay"]))
+        .build()
+        .unwrap();
+    let later = Scope {
+        epoch: 2,
+        ..scope()
+    };
+    let session = gateway.session(later, Limits::default()).await.unwrap();
+    assert_eq!(seen(session.call("k", &cents(5)).await.unwrap()), done);
+    assert_eq!(stage.pay.paid().len(), 1);
+}
+
+#[tokio::test]
+async fn the_audit_says_who_reopened_what_and_what_became_of_it() {
+    let stage = Stage::new();
+    let session = stage.session(scope()).await;
+    let question = waits(session.call("k", &cents(5)).await.unwrap());
+    let desk = stage.desk();
+    desk.reject(question.action, &question.digest, "ann", "no")
+        .await
+        .unwrap();
+    desk.reopen(question.action, "bob").await.unwrap();
+    let chain = verified(&stage).await;
+    let told: Vec<_> = chain
+        .iter()
+        .map(|entry| {
+            let event = Event::read(&entry.event).unwrap();
+            let detail = entry.detail.clone().unwrap_or_default();
+            (event.kind, detail.contains("person:bob"))
+        })
+        .collect();
+    let kinds = [
+        (EventKind::Proposed, false),
+        (EventKind::Decided, false),
+        (EventKind::Reopened, true),
+    ];
+    assert_eq!(told, kinds);
+}
+
+/// A tool that pays without asking anybody.
+struct Sly;
+
+impl Tool for Sly {
+    type Args = examples::Amount;
+    type Output = u32;
+    const NAME: &'static str = "sly";
+    const ABOUT: &'static str = "Pays";
+    const LEVEL: Level = Level::Write;
+
+    async fn run(&self, amount: examples::Amount) -> Result<u32, ToolError> {
+        Ok(amount.cents)
+    }
+}
+
+#[test]
+fn a_tool_that_changes_something_without_a_warrant_is_not_taken() {
+    let policy = Policy::new().ask("sly", Ask::default());
+    let built = Gateway::builder(MemoryStore::shared())
+        .tool(Sly)
+        .policy(policy)
+        .build();
+    assert_eq!(
+        built.unwrap_err().to_string(),
+        "the gateway cannot be built:\n  `sly` changes something (write): it has to be an `Effect`, which runs by its \
+         warrant alone"
+    );
+}

@@ -48,6 +48,7 @@ impl ActionRow {
             due_ms: None,
             replaced_by: None,
             closes: false,
+            reopened: None,
         }
     }
 
@@ -236,13 +237,14 @@ impl ActionRow {
     }
 
     /// A person lets its subject be asked for again.
-    pub(crate) fn reopen(&self) -> Result<ActionRow, Refusal> {
+    pub(crate) fn reopen(&self, by: Ended) -> Result<ActionRow, Refusal> {
         if !self.closes {
             return Err(Refusal::State);
         }
         Ok(ActionRow {
             version: self.version.saturating_add(1),
             closes: false,
+            reopened: Some(by),
             ..self.clone()
         })
     }

@@ -208,6 +208,9 @@ pub struct ActionRow {
     pub replaced_by: Option<ActionId>,
     /// Whether its subject is closed for the thread, because a person said no or nobody decided.
     pub closes: bool,
+    /// Who let its subject be asked for again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopened: Option<Ended>,
 }
 
 /// An action is stored as its bytes: everything else in it follows from them.

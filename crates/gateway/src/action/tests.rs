@@ -183,7 +183,7 @@ fn done(row: &ActionRow, deed: Deed, now_ms: u64) -> Option<ActionRow> {
         Deed::Succeed => row.succeed("1".into(), by("ann")).ok(),
         Deed::Fail => row.fail(by("ann")).ok(),
         Deed::LoseSight => row.lose_sight(by("ann"), None).ok(),
-        Deed::Reopen => row.reopen().ok(),
+        Deed::Reopen => row.reopen(by("ann")).ok(),
     }
 }
 

@@ -50,7 +50,11 @@ impl ActionRow {
             put("says", &said.says);
             put("subject", &said.subject);
         }
-        match (&self.ended, self.votes.last()) {
+        let ended = match kind {
+            EventKind::Reopened => &self.reopened,
+            _ => &self.ended,
+        };
+        match (ended, self.votes.last()) {
             (Some(ended), _) => {
                 put("by", &named(&ended.by));
                 put("why", &ended.why);

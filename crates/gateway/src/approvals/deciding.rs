@@ -54,12 +54,7 @@ impl Approvals {
     ) -> Result<ActionRow, ApprovalError> {
         let (person, why) = (by.into(), reason(why)?);
         self.decide(id, |row, at_ms| {
-            let ended = Ended {
-                by: Signer::Person(person.clone()),
-                why: why.clone(),
-                at_ms,
-            };
-            row.reject(digest, ended)
+            row.reject(digest, by_person(&person, &why, at_ms))
         })
         .await
     }
@@ -73,8 +68,11 @@ impl Approvals {
         id: ActionId,
         by: impl Into<Person>,
     ) -> Result<ActionRow, ApprovalError> {
-        let _person = by.into();
-        self.decide(id, |row, _| row.reopen().map(Some)).await
+        let person = by.into();
+        self.decide(id, |row, at_ms| {
+            row.reopen(by_person(&person, "", at_ms)).map(Some)
+        })
+        .await
     }
 
     /// Says what came of an action of which nobody saw what came of it. Its run is woken.
@@ -96,11 +94,7 @@ impl Approvals {
             if row.state != State::Unknown {
                 return Err(Refusal::State);
             }
-            let ended = Ended {
-                by: Signer::Person(person.clone()),
-                why: why.clone(),
-                at_ms,
-            };
+            let ended = by_person(&person, &why, at_ms);
             let next = match &finding {
                 Finding::Happened(receipt) => row.succeed(receipt.clone(), ended),
                 Finding::DidNotHappen => row.fail(ended),
@@ -128,12 +122,7 @@ impl Approvals {
                 continue;
             }
             let ended = self.decide(row.id(), |row, at_ms| {
-                let ended = Ended {
-                    by: Signer::Person(person.clone()),
-                    why: why.clone(),
-                    at_ms,
-                };
-                row.cancel(ended).map(Some)
+                row.cancel(by_person(&person, &why, at_ms)).map(Some)
             });
             match ended.await {
                 Ok(_) => count += 1,
@@ -219,10 +208,30 @@ fn decided(from: &ActionRow, to: &ActionRow, now_ms: u64) -> Change {
             id: from.id(),
             version: from.version,
         }],
-        audit: vec![to.told(EventKind::Decided, now_ms)],
+        audit: vec![to.told(kind(from, to), now_ms)],
         actions: vec![to.clone()],
         wake: goes_on.then_some(wake).into_iter().collect(),
         ..Change::default()
+    }
+}
+
+/// What happened between two rows, as the audit calls it.
+fn kind(from: &ActionRow, to: &ActionRow) -> EventKind {
+    match to.state {
+        _ if from.closes && !to.closes => EventKind::Reopened,
+        State::Held => EventKind::Held,
+        State::Expired => EventKind::Expired,
+        State::Cancelled => EventKind::Cancelled,
+        State::Succeeded | State::Failed => EventKind::Reconciled,
+        _ => EventKind::Decided,
+    }
+}
+
+fn by_person(person: &Person, why: &str, at_ms: u64) -> Ended {
+    Ended {
+        by: Signer::Person(person.clone()),
+        why: why.to_owned(),
+        at_ms,
     }
 }
 

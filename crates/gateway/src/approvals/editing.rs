@@ -67,7 +67,10 @@ impl Gateway {
         let call = ToolCall::new(said.tool.clone(), arguments);
         let call = call.map_err(|error| bad(error.to_string()))?;
         tool.check(call.args()).map_err(bad)?;
-        if matches!(parts.policy.verdict(&said.tool), Verdict::Denied { .. }) {
+        if matches!(
+            parts.rules.policy().verdict(&said.tool),
+            Verdict::Denied { .. }
+        ) {
             return Err(bad("a rule denies the tool by now".to_owned()));
         }
         let prepared = tool.prepare(call.args()).map_err(|error| bad(error.text))?;

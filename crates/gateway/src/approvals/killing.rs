@@ -3,7 +3,7 @@
 use super::{ApprovalError, Approvals};
 use crate::action::State;
 use crate::audit::{Draft, Event, EventKind, Field};
-use crate::kill::{check, concerns};
+use crate::kill::{Target, check};
 use crate::store::{Change, Kill};
 
 /// The chain in which switches are told that do not concern one tenant alone.
@@ -56,7 +56,7 @@ impl Approvals {
     async fn hold(&self, scope: &str) -> Result<usize, ApprovalError> {
         let mut count = 0;
         for row in self.list(&[State::Approved]).await? {
-            if !concerns(scope, &row.action.said) {
+            if !Target::of(&row.action.said).is_within(scope) {
                 continue;
             }
             match self.decide(row.id(), |row, _| row.hold().map(Some)).await {

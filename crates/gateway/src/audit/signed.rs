@@ -5,6 +5,7 @@
 
 use super::event::{Event, EventKind};
 use super::verify::BrokenLink;
+use crate::kill::Target;
 use std::collections::{BTreeSet, HashMap};
 
 /// How many actions may be open at once before a chain is not taken for a real one.
@@ -146,12 +147,12 @@ impl Signatures {
 
 impl Signed {
     fn is_within(&self, scope: &str, tenant: &str) -> bool {
-        match scope.split_once(':') {
-            None => scope == "global" || (scope == "writes" && !self.reads),
-            Some(("agent", name)) => self.agent == name,
-            Some(("tool", name)) => self.tool.as_deref() == Some(name),
-            Some(("tenant", name)) => tenant == name,
-            Some(_) => false,
-        }
+        let target = Target {
+            tenant,
+            agent: &self.agent,
+            tool: self.tool.as_deref().unwrap_or_default(),
+            writes: !self.reads,
+        };
+        target.is_within(scope)
     }
 }

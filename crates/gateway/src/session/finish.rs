@@ -2,13 +2,14 @@
 //!
 //! Everything here belongs to a call that was counted and has its key to itself.
 
+use super::judging::system_ms;
 use super::running::run;
 use super::{Admitted, Session, Ticket, broken, failed};
 use crate::budget::Late;
 use crate::call::ToolCall;
 use crate::dialect::Dialect;
 use crate::output;
-use crate::policy::Verdict;
+use crate::policy::{Decision, Verdict};
 use crate::record::{Observation, Outcome, Reply, Waiting};
 use crate::stop::{Failure, Stop};
 use crate::store::{Change, Guard, StoreError};
@@ -24,7 +25,7 @@ pub(super) enum After {
 
 /// How a call ended, before it is recorded.
 pub(super) struct Ending {
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     full_output: Option<String>,
     ms: u64,
 }
@@ -70,16 +71,30 @@ impl Session {
         let Some(tool) = self.0.parts.tool(ticket.call.name()) else {
             let name = ticket.call.name();
             return Err(Stop::Internal(format!(
-                "`{name}` vanished between two checks"
+                "a call of `{name}` is open, and it is not registered"
             )));
         };
+        if ticket.place.record.action.is_some() {
+            return self.signed(ticket, tool, injections).await;
+        }
         if let Err(failure) = self.may_run(tool, ticket.call) {
             let outcome = failed(ticket.call, failure);
             let outcome = self.record(&mut ticket, outcome.into()).await?;
             return Ok(After::Ended(outcome));
         }
-        if self.needs_signature(tool) {
+        // What an effect would get is known when it was prepared: it is judged there.
+        if tool.effect.is_some() {
             return self.signed(ticket, tool, injections).await;
+        }
+        let judged = self.judge(&tool.spec.name, ticket.call.args(), system_ms());
+        match judged.verdict {
+            Verdict::Allowed => {}
+            Verdict::Ask(_) => return self.signed(ticket, tool, injections).await,
+            Verdict::Denied { .. } => {
+                let outcome = failed(ticket.call, by_rule(ticket.call, &judged));
+                let outcome = self.record(&mut ticket, outcome.into()).await?;
+                return Ok(After::Ended(outcome));
+            }
         }
         // Known before it runs: whoever opens the run after a crash must see that it was begun.
         if !ticket.place.stored {
@@ -133,12 +148,7 @@ impl Session {
         })
     }
 
-    fn needs_signature(&self, tool: &Registered) -> bool {
-        let verdict = self.0.parts.policy.verdict(&tool.spec.name);
-        tool.spec.level.is_effect() || matches!(verdict, Verdict::Ask(_))
-    }
-
-    fn ending(
+    pub(super) fn ending(
         &self,
         tool: &Registered,
         call: &ToolCall,
@@ -212,7 +222,11 @@ impl Session {
     /// Until the store has answered, the key is in doubt: if the answer never comes, because the caller
     /// was cut off or the store broke, the store is asked before the key is used again.
     async fn write(&self, ticket: &mut Ticket<'_>) -> Result<(), Stop> {
-        let written = self.write_with(ticket, Change::default()).await;
+        let mut change = Change::default();
+        if ticket.place.record.ok() {
+            change.add.extend(self.was_read(&ticket.place.record.tool));
+        }
+        let written = self.write_with(ticket, change).await;
         written.map_err(broken)
     }
 
@@ -234,5 +248,16 @@ impl Session {
         ticket.place.in_doubt = false;
         ticket.place.stored = true;
         Ok(())
+    }
+}
+
+/// A call that a rule denies, in words for the model.
+pub(super) fn by_rule(call: &ToolCall, judged: &Decision<'_>) -> Failure {
+    Failure::Denied {
+        tool: call.name().to_owned(),
+        why: match judged.because.is_empty() {
+            true => "a rule denies it".to_owned(),
+            false => judged.because.trim_end_matches('.').to_owned(),
+        },
     }
 }

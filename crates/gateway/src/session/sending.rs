@@ -10,7 +10,7 @@ use crate::action::{ActionRow, Ended, Signer, State};
 use crate::audit::EventKind;
 use crate::canonical::{Numbers, canonical};
 use crate::effect::{Chance, Erased, Found, Sent, patience};
-use crate::kill;
+use crate::kill::Target;
 use crate::policy::Verdict;
 use crate::record::{CallRecord, Outcome, Why};
 use crate::stop::Stop;
@@ -29,13 +29,9 @@ impl Session {
         injections: &Injections<'_>,
     ) -> Result<Look, Stop> {
         let now_ms = self.now().await?;
-        if let Some(why) = self.drifted(tool, &row) {
-            let ended = Ended {
-                by: Signer::Gateway,
-                why,
-                at_ms: now_ms,
-            };
-            let drifted = row.drift(ended).map_err(|_| impossible(&row))?;
+        if let Some(why) = self.drifted(tool, &row, now_ms) {
+            let drifted = row.drift(self.ended(&why, now_ms));
+            let drifted = drifted.map_err(|_| impossible(&row))?;
             return self
                 .step(&row, drifted, EventKind::Drifted, Vec::new())
                 .await;
@@ -49,19 +45,17 @@ impl Session {
     }
 
     /// Why what was signed is not what would happen now.
-    fn drifted(&self, tool: &Registered, row: &ActionRow) -> Option<String> {
+    fn drifted(&self, tool: &Registered, row: &ActionRow, now_ms: u64) -> Option<String> {
         let action = &row.action;
         let signed = row.votes.iter().all(|vote| vote.digest == row.digest);
         if !action.is_intact(&row.digest) || !signed || !self.0.parts.seal.holds(row) {
             return Some("the stored bytes are not those that were signed".to_owned());
         }
-        if matches!(
-            self.0.parts.policy.verdict(&action.said.tool),
-            Verdict::Denied { .. }
-        ) {
-            return Some("a rule denies it by now".to_owned());
-        }
         let args = &action.said.args;
+        let judged = self.judge(&action.said.tool, args, now_ms);
+        if matches!(judged.verdict, Verdict::Denied { .. }) {
+            return Some(format!("a rule denies it by now: {}", judged.because));
+        }
         if let Err(why) = tool.check(args) {
             return Some(format!("its arguments do not fit the tool any more: {why}"));
         }
@@ -80,6 +74,15 @@ impl Session {
         }
     }
 
+    /// That the gateway itself found this.
+    pub(super) fn ended(&self, why: &str, at_ms: u64) -> Ended {
+        Ended {
+            by: Signer::Gateway,
+            why: self.words(why),
+            at_ms,
+        }
+    }
+
     /// Claims the action and hands it over.
     async fn send(
         &self,
@@ -91,7 +94,7 @@ impl Session {
         let epoch = self.0.scope.epoch;
         let sent = row.send(epoch, now_ms).map_err(|_| impossible(&row))?;
         let said = &row.action.said;
-        let scopes = kill::scopes(&self.0.scope, &said.tool, said.level.is_effect());
+        let scopes = Target::of(said).scopes();
         let mut guards = vec![at(&row), Guard::Alive { scopes }];
         if row.state == State::Approved {
             guards.push(Guard::Before {
@@ -118,11 +121,11 @@ impl Session {
 
     /// Why an action was not started, and what becomes of it.
     async fn not_started(&self, row: &ActionRow, guard: Guard) -> Result<Look, Stop> {
-        let Guard::Alive { scopes } = guard else {
+        let Guard::Alive { .. } = guard else {
             // Somebody was quicker, or the time is over: the next look shows it.
             return Ok(Look::Again);
         };
-        let stop = self.killed_by(&scopes).await?;
+        let stop = self.killed_by(Target::of(&row.action.said)).await?;
         if let Ok(held) = row.hold() {
             self.step(row, held, EventKind::Held, Vec::new()).await?;
         }
@@ -165,15 +168,21 @@ impl Session {
         row: ActionRow,
         injections: &Injections<'_>,
     ) -> Result<After, Stop> {
-        let (tried, _) = super::running::run(self, tool, ticket, injections).await;
-        let sent = match tried {
-            Ok(Tried::Output(output)) => Sent::Done(output.content),
-            Ok(Tried::Failed(error)) => Sent::Nothing(self.words(&error.text)),
-            Ok(Tried::Open(why)) => Sent::Unknown(why.unwrap_or_default()),
-            Err(_) => Sent::Nothing("it did not finish in time".to_owned()),
+        let (tried, ms) = super::running::run(self, tool, ticket, injections).await;
+        let (sent, read) = match tried {
+            Ok(Tried::Output(output)) => (Sent::Done(output.content.clone()), Some(output)),
+            Ok(Tried::Failed(error)) => (Sent::Nothing(error.text), None),
+            Ok(Tried::Open(why)) => (Sent::Unknown(why.unwrap_or_default()), None),
+            Err(_) => (Sent::Nothing("it did not finish in time".to_owned()), None),
         };
+        let read = read.map(|output| self.ending(tool, ticket.call, Ok(Ok(output)), ms).outcome);
         ticket.place.in_doubt = true;
-        let (record, of_call) = (ticket.place.record.clone(), outcome_of(ticket, tool));
+        let (record, of_action) = (ticket.place.record.clone(), outcome_of(ticket, tool));
+        // What it gave the program beside its text goes with it.
+        let of_call = |row: &ActionRow| match &read {
+            Some(outcome) if row.state == State::Succeeded => outcome.clone(),
+            _ => of_action(row),
+        };
         let settled = self.settle(row, sent, record, of_call).await?;
         self.take(ticket, settled)
     }
@@ -187,11 +196,7 @@ impl Session {
         of_call: impl Fn(&ActionRow) -> Outcome,
     ) -> Result<Settled, Stop> {
         let now_ms = self.now().await?;
-        let ended = |why: &str| Ended {
-            by: Signer::Gateway,
-            why: self.words(why),
-            at_ms: now_ms,
-        };
+        let ended = |why: &str| self.ended(why, now_ms);
         let next = match sent {
             Sent::Done(receipt) => row.succeed(receipt, ended("")),
             Sent::Nothing(why) => row.fail(ended(&why)),
@@ -230,6 +235,9 @@ impl Session {
                 run: record.run.clone(),
                 key: record.key.clone(),
             });
+            if record.ok() {
+                change.add.extend(self.was_read(&record.tool));
+            }
             change.calls.push(record.clone());
         } else if let Some(due_ms) = to.due_ms {
             change.wake.push(wake(&to, due_ms));
@@ -261,8 +269,6 @@ impl Session {
             return Ok(Look::Over(After::Waiting(waiting(&row, Why::Unknown))));
         }
         let found = match &tool.effect {
-            // A tool that changes something and is no effect cannot say what came of it.
-            None if tool.spec.level.is_effect() => Ok(Found::CannotTell),
             // What only reads can be done again.
             None => Ok(Found::SendAgain),
             Some(effect) => {
@@ -270,11 +276,7 @@ impl Session {
                 looked_up(tool.timeout, effect.clone(), (&row, since)).await
             }
         };
-        let ended = |why: &str| Ended {
-            by: Signer::Gateway,
-            why: self.words(why),
-            at_ms: now_ms,
-        };
+        let ended = |why: &str| self.ended(why, now_ms);
         let next = match found {
             Ok(Found::SendAgain) => {
                 return self.send(ticket, tool, (row, now_ms), injections).await;

@@ -4,17 +4,19 @@
 //! commit on the condition that nobody else was quicker; whoever was too late looks again. What hands an action to its
 //! effect is in `sending.rs`.
 
-use super::finish::After;
+use super::finish::{After, by_rule};
 use super::{Session, Ticket, broken, failed};
-use crate::action::{Action, ActionId, ActionRow, Ended, Proposal, Signer, State};
+use crate::action::{Action, ActionId, ActionRow, Proposal, Signer, State, Vote};
 use crate::audit::EventKind;
 use crate::call::ToolCall;
-use crate::kill;
+use crate::effect::Prepared;
+use crate::json::Json;
+use crate::kill::{self, Target};
 use crate::output;
-use crate::policy::{Ask, Verdict};
-use crate::record::{Observation, Outcome, Waiting, Why};
+use crate::policy::{Ask, Fit, Verdict};
+use crate::record::{Observation, Outcome, RunRef, Waiting, Why};
 use crate::stop::{Failure, Stop};
-use crate::store::{Change, Find, Guard, StoreError};
+use crate::store::{Add, Change, Find, Guard, StoreError};
 use crate::tool::{Injections, Registered};
 use std::sync::Arc;
 
@@ -119,13 +121,23 @@ impl Session {
         tool: &Registered,
     ) -> Result<Option<Outcome>, Stop> {
         let name = tool.spec.name.clone();
-        let prepared = match tool.prepare(ticket.call.args()) {
+        let prepared = match fixed(tool, ticket.call.args()) {
             Ok(prepared) => prepared,
-            Err(error) => {
-                let detail = self.words(&error.text);
+            Err(why) => {
+                let detail = self.words(&why);
                 let failure = Failure::BadArgs { tool: name, detail };
                 return Ok(Some(failed(ticket.call, failure)));
             }
+        };
+        let now_ms = self.now().await?;
+        let judged = self.judge(&name, &prepared.args, now_ms);
+        let ask = match judged.verdict {
+            Verdict::Denied { .. } => {
+                return Ok(Some(failed(ticket.call, by_rule(ticket.call, &judged))));
+            }
+            Verdict::Ask(ask) => ask,
+            // What only reads was to be asked about a moment ago.
+            Verdict::Allowed => Ask::default(),
         };
         let scope = &self.0.scope;
         let find = Find::Subject {
@@ -138,11 +150,6 @@ impl Session {
             return Ok(Some(failed(ticket.call, ending_failure(closed))));
         }
         let again = earlier.iter().rev().find(|row| was_signed(row));
-        let ask = match self.0.parts.policy.verdict(&name) {
-            Verdict::Ask(ask) => ask,
-            _ => Ask::default(),
-        };
-        let now_ms = self.now().await?;
         let action = Action::of(Proposal {
             run: self.0.run.clone(),
             key: ticket.place.record.key.clone(),
@@ -152,38 +159,81 @@ impl Session {
             args: prepared.args,
             says: prepared.says,
             subject: prepared.subject,
-            quorum: 1,
+            quorum: ask.quorum.max(1),
             not_by_requester: ask.not_by_requester,
-            verified: false,
-            policy: String::new(),
+            verified: ask.verified,
+            policy: judged.policy.to_owned(),
             again: again.map(ActionRow::id),
             edited: None,
             created_ms: now_ms,
             expires_ms: now_ms.saturating_add(millis(ask.expires)),
         });
         let action = action.map_err(|error| Stop::Internal(error.to_string()))?;
-        self.put(ticket, ActionRow::proposed(action, None)).await?;
+        // No grant signs the same thing twice on one thread: a fork would do everything again.
+        let grants = match again {
+            None => judged.grants.as_slice(),
+            Some(_) => &[],
+        };
+        for grant in grants {
+            if self.put(ticket, &action, Some(grant)).await? {
+                return Ok(None);
+            }
+        }
+        self.put(ticket, &action, None).await?;
         Ok(None)
     }
 
-    /// Writes a new action together with the record that it belongs to.
-    async fn put(&self, ticket: &mut Ticket<'_>, row: ActionRow) -> Result<(), Stop> {
-        let record = &mut ticket.place.record;
-        record.action = Some(row.id());
-        let said = &row.action.said;
-        let scopes = kill::scopes(&self.0.scope, &said.tool, said.level.is_effect());
-        let change = Change {
-            guards: vec![Guard::Alive { scopes }],
+    /// Writes a new action together with the record that it belongs to: signed, if a grant has room for it. Says
+    /// whether it was written.
+    async fn put(
+        &self,
+        ticket: &mut Ticket<'_>,
+        action: &Action,
+        grant: Option<&Fit<'_>>,
+    ) -> Result<bool, Stop> {
+        let said = &action.said;
+        let signed = grant.map(|fit| Vote {
+            by: Signer::Rule(fit.grant.to_owned()),
+            digest: action.digest.clone(),
+            at_ms: said.created_ms,
+            seal: None,
+        });
+        let mut row = ActionRow::proposed(action.clone(), signed);
+        self.0.parts.seal.votes(&mut row);
+        ticket.place.record.action = Some(row.id());
+        let mut change = Change {
+            guards: vec![Guard::Alive {
+                scopes: Target::of(said).scopes(),
+            }],
             audit: vec![row.told(EventKind::Proposed, said.created_ms)],
             actions: vec![row],
             ..Change::default()
         };
+        if let Some(fit) = grant {
+            change.guards.push(Guard::Before { at_ms: fit.until });
+            for take in &fit.takes {
+                let run = grants_of(&said.run);
+                change.guards.push(Guard::Most {
+                    run: run.clone(),
+                    counter: take.counter.clone(),
+                    most: take.max,
+                });
+                change.add.push(Add {
+                    run,
+                    counter: take.counter.clone(),
+                    by: take.by,
+                });
+            }
+        }
         match self.write_with(ticket, change).await {
+            Ok(()) => Ok(true),
             Err(StoreError::Refused(guard)) => match *guard {
-                Guard::Alive { scopes } => Err(self.killed_by(&scopes).await?),
+                Guard::Alive { .. } => Err(self.killed_by(Target::of(said)).await?),
+                // It is used up, or over.
+                Guard::Most { .. } | Guard::Before { .. } if grant.is_some() => Ok(false),
                 other => Err(broken(StoreError::Refused(Box::new(other)))),
             },
-            done => done.map_err(broken),
+            Err(error) => Err(broken(error)),
         }
     }
 
@@ -209,11 +259,7 @@ impl Session {
             return Err(Stop::Conflict(format!("the action {id} is under way")));
         }
         let now_ms = self.now().await?;
-        let why = Ended {
-            by: Signer::Gateway,
-            why: "whoever started it is gone".to_owned(),
-            at_ms: now_ms,
-        };
+        let why = self.ended("whoever started it is gone", now_ms);
         let lost = row
             .lose_sight(why, Some(now_ms))
             .map_err(|_| impossible(&row))?;
@@ -250,11 +296,11 @@ impl Session {
     }
 
     /// The end of a run that met one of these switches.
-    pub(super) async fn killed_by(&self, scopes: &[String]) -> Result<Stop, Stop> {
+    pub(super) async fn killed_by(&self, target: Target<'_>) -> Result<Stop, Stop> {
         let parts = &self.0.parts;
         let on = parts
             .kills
-            .on(&*parts.store, scopes, true)
+            .on(&*parts.store, target)
             .await
             .map_err(broken)?;
         Ok(kill::stop(on.as_deref().unwrap_or(kill::GLOBAL)))
@@ -288,6 +334,26 @@ pub(super) fn waiting(row: &ActionRow, why: Why) -> Waiting {
         expires_ms: said.expires_ms,
         due_ms: row.due_ms,
     }
+}
+
+/// What would be signed of a call: arguments that the tool, given them again, reads in the same way.
+fn fixed(tool: &Registered, args: &Json) -> Result<Prepared, String> {
+    let prepared = tool.prepare(args).map_err(|error| error.text)?;
+    let again = tool.prepare(&prepared.args).map_err(|error| error.text)?;
+    match again == prepared {
+        true => Ok(prepared),
+        false => Err("the tool reads its own arguments in another way each time".to_owned()),
+    }
+}
+
+/// Whose counters the grants of a tenant are counted by: they outlive runs and threads.
+fn grants_of(run: &RunRef) -> Arc<RunRef> {
+    Arc::new(RunRef {
+        tenant: run.tenant.clone(),
+        agent: String::new(),
+        thread: String::new(),
+        run: "grants".to_owned(),
+    })
 }
 
 /// Whether somebody signed for it.

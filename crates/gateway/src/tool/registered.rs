@@ -127,6 +127,11 @@ impl Named {
         }
     }
 
+    /// Whether it changes something and has another way to be run than by a warrant.
+    pub(crate) fn changes_without_warrant(&self) -> bool {
+        self.spec.level.is_effect() && self.effect.is_none()
+    }
+
     /// Compiles the schema; the error says what is wrong with it.
     pub(crate) fn register(self) -> Result<Registered, String> {
         Ok(Registered {

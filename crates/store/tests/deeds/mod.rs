@@ -66,6 +66,7 @@ pub(crate) fn of_run(run: &RunRef, n: u64, state: State) -> ActionRow {
         due_ms: None,
         replaced_by: None,
         closes: false,
+        reopened: None,
     }
 }
 
