@@ -15,7 +15,7 @@ pub(super) use asking::{Asked, ask};
 
 use super::{on_listed, on_store};
 use crate::args::{ApprovalsCommand, WhichAction};
-use crate::cells::time;
+use crate::cells::{count, time};
 use crate::failure::Failure;
 use crate::output::note;
 use crate::pieces::{Raw, raw};
@@ -25,6 +25,7 @@ use paraph_gateway::{
     ActionId, ActionRow, ApprovalError, Approvals, Ended, Signer, State, StoreError,
 };
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// How many digits of a digest have to be named at least.
 const DIGITS: usize = 12;
@@ -177,6 +178,34 @@ async fn sweep(desk: &Approvals) {
             "warning: what is overdue could not be ended: {error}"
         )));
     }
+}
+
+/// Takes back what a run that goes no further has asked for and nobody has started, and what the agents which it called
+/// have: to approve it would lead nowhere.
+pub(super) async fn take_back(
+    kept: &Kept,
+    (run, thread): (&str, &str),
+    (by, why): (&str, &str),
+) -> Result<(), Failure> {
+    let desk = desk(kept);
+    let open = [State::Pending, State::Held, State::Approved];
+    let rows = desk.list(&open).await;
+    let rows = rows.map_err(|error| refused(kept, error))?;
+    let below = format!("{thread}/");
+    let runs: BTreeSet<_> = rows
+        .iter()
+        .map(|row| row.action.said.run.clone())
+        .filter(|own| own.run == run || own.thread.starts_with(&below))
+        .collect();
+    for own in runs {
+        let taken = desk.cancel(&own, by, why).await;
+        let taken = taken.map_err(|error| refused(kept, error))?;
+        if taken > 0 {
+            let actions = count(taken as u64, "action");
+            note(&format!("{actions} that nobody had started: taken back"));
+        }
+    }
+    Ok(())
 }
 
 /// An action as listings have it in JSON.

@@ -1,7 +1,7 @@
 //! A run that is driven on from stop to stop: past what somebody at the terminal decides, and past a short wait for
 //! what nobody saw. Called by whatever begins a run or goes on with one.
 
-use super::approvals::{Asked, ask};
+use super::approvals::{Asked, ask, take_back};
 use super::follow::{Ended, Told, finish, follow};
 use super::not_started;
 use crate::cells::now_ms;
@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::failure::{BROKEN, Failure};
 use crate::hook;
 use crate::output::note;
+use crate::person::local;
 use crate::signals::Interrupt;
 use crate::stores::Kept;
 use crate::terminal::printable_line;
@@ -50,7 +51,12 @@ impl Driver<'_> {
                 .await
             {
                 Ok(true) => run = self.again(id).await?,
-                Ok(false) => return finish(ended, (self.kept, self.config), &mut told).await,
+                Ok(false) => {
+                    if told.saved && ended.is_over() {
+                        self.take_back(&id.to_string(), &thread, &ended).await;
+                    }
+                    return finish(ended, (self.kept, self.config), &mut told).await;
+                }
                 Err(failure) => {
                     // The question is lost, not what was asked: that still waits.
                     finish(ended, (self.kept, self.config), &mut told).await?;
@@ -103,6 +109,16 @@ impl Driver<'_> {
         Ok(asked == Asked::Decided)
     }
 
+    /// Takes back what the run has asked for and is not done. If that cannot be written, time ends it.
+    async fn take_back(&self, run: &str, thread: &str, ended: &Ended) {
+        let by = local(&self.config.environment);
+        let why = format!("its run ended: {}", ended.reason());
+        let taken = take_back(self.kept, (run, thread), (&by, &why)).await;
+        if let Err(Failure::Broken(error)) = taken {
+            not_written(&error);
+        }
+    }
+
     /// What wakes the runs of a thread, and of the agents that are called there.
     async fn wakes(&self, thread: &str) -> Vec<Wake> {
         let below = format!("{thread}/");
@@ -132,10 +148,10 @@ impl Driver<'_> {
     }
 }
 
-/// A wake that stays only wakes a run that finds nothing to do.
+/// What stays in the store for want of this does no harm: a wake finds nothing to do, an action expires.
 fn not_written(error: &dyn std::fmt::Display) {
     note(&crate::terminal::printable(&format!(
-        "warning: what wakes the run could not be written down: {error}"
+        "warning: how the run's actions stand could not be written down: {error}"
     )));
 }
 

@@ -3,7 +3,7 @@
 use super::threads::after_run;
 use crate::args::PrintingArgs;
 use crate::config::Config;
-use crate::failure::{BROKEN, FINISHED, Failure};
+use crate::failure::{BROKEN, FINISHED, Failure, INTERRUPTED, WAITING};
 use crate::lines::{TraceFile, line};
 use crate::output::{note, print};
 use crate::signals::Interrupt;
@@ -48,6 +48,18 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// Whether nothing of it goes on any more. One that was interrupted can be gone on with.
+    pub(crate) fn is_over(&self) -> bool {
+        let waits = self.code == WAITING || self.code == BROKEN || self.code == INTERRUPTED;
+        self.result.is_some() && !waits
+    }
+
+    /// Why it ended.
+    pub(crate) fn reason(&self) -> String {
+        let stop = self.result.as_ref().map(|result| result.stop().to_string());
+        stop.unwrap_or_default()
+    }
+
     /// What it waits for.
     pub(crate) fn approvals(&self) -> &[Approval] {
         match &self.result {
@@ -236,7 +248,7 @@ fn waiting(approvals: &[Approval], (again, flag): (Option<&str>, &str)) -> Strin
                 crate::cells::time(due_ms)
             )),
             (Why::Unknown, ..) => {
-                text.push_str(&format!("\n  settle it   paraph approvals settle {id} --digest {digest}{flag} …"));
+                text.push_str(&format!("\n  settle it   paraph approvals settle {id} --digest {digest}{flag} --happened RECEIPT --reason TEXT   (or --did-not-happen)"));
             }
             _ => text.push_str(&format!(
                 "\n  approve it  paraph approvals approve {id} --digest {digest}{flag}\n  until       {}",

@@ -32,8 +32,8 @@ pub(super) fn run(command: &RunsCommand) -> Result<u8, Failure> {
         RunsCommand::Resume(args) => on_store(&args.store, async |kept, config| {
             resume::resume(&kept, &config, args).await
         }),
-        RunsCommand::Cancel(args) => on_store(&args.store, async |kept, _| {
-            cancel::cancel(&kept, args).await
+        RunsCommand::Cancel(args) => on_store(&args.store, async |kept, config| {
+            cancel::cancel(&kept, &config, args).await
         }),
     }
 }

@@ -66,6 +66,41 @@ fn what_was_approved_and_not_started_is_decided_about_anew() {
 }
 
 #[test]
+fn what_a_run_asked_for_is_taken_back_when_it_ends_without_it() {
+    let shop = Shop::new();
+    let killed = shop.asked("t-1");
+    let cancelled = shop.asked("t-2");
+    let on = ["kill", "on", "--scope", "writes", "--reason", "odd"];
+    shop.sandbox.run(&on);
+    let resume = ["runs", "resume", "--thread", "t-1", "--json"];
+    let stopped = shop.sandbox.run(&resume);
+    assert_eq!(
+        (stopped.code, stopped.reason().as_str()),
+        (3, "writes_disabled"),
+        "{}",
+        stopped.err
+    );
+    shop.sandbox.run(&["kill", "off", "--scope", "writes"]);
+    let end = shop.sandbox.run(&["runs", "cancel", "--thread", "t-2"]);
+    assert!(end.err.contains("taken back"), "{}", end.err);
+    for (waiting, why) in [
+        (killed, "its run ended: writes_disabled"),
+        (cancelled, "its run was cancelled"),
+    ] {
+        let row = shop.approvals(&["show", &waiting.id, "--json"]).json();
+        assert_eq!(
+            (&row["state"], &row["ended"]["why"]),
+            (&json!("cancelled"), &json!(why))
+        );
+        let late = ["approve", &waiting.id, "--digest", &waiting.digest];
+        let late = shop.approvals(&late);
+        assert_eq!(late.code, 6, "{}", late.err);
+        assert!(late.err.contains("is cancelled already"), "{}", late.err);
+    }
+    assert_eq!(shop.server.seen().len(), 0);
+}
+
+#[test]
 fn a_switch_names_what_it_stops_and_why() {
     let sandbox = Sandbox::new();
     let scope = sandbox.run(&["kill", "on", "--scope", "everything", "--reason", "x"]);

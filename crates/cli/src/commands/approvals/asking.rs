@@ -70,7 +70,8 @@ impl Desk<'_> {
         let desk = desk(self.kept);
         let acts = format!("this process as local user {}", self.by);
         note("");
-        note(&show::in_words(&row, &acts, ""));
+        note(&show::in_words(&row, &acts, None));
+        forget_typed();
         loop {
             let question = "[a]pprove, [e]dit, [r]eject or [q]uit (it keeps waiting)? ";
             let Some(answer) = answer(question, interrupt).await else {
@@ -89,7 +90,8 @@ impl Desk<'_> {
                     match self.edit(&row).await {
                         Ok(Some(new)) => {
                             row = new;
-                            note(&show::in_words(&row, &acts, ""));
+                            note(&show::in_words(&row, &acts, None));
+                            forget_typed();
                         }
                         Ok(None) => note("nothing was changed"),
                         Err(failure) => tell(&failure),
@@ -141,6 +143,16 @@ impl Desk<'_> {
 fn tell(failure: &Failure) {
     if let Failure::Usage(text) | Failure::Broken(text) | Failure::Refused(text) = failure {
         note(&crate::terminal::printable(text));
+    }
+}
+
+/// Drops what was typed before anybody could have read the question: it is no answer to it.
+fn forget_typed() {
+    #[cfg(unix)]
+    if let Err(error) =
+        rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush)
+    {
+        note(&format!("warning: what was typed before stays: {error}"));
     }
 }
 

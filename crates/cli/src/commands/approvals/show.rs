@@ -70,7 +70,7 @@ pub(super) async fn show(
     let acts = acts(config);
     match args.json {
         true => print_json(&in_json(kept, &row, acts)?)?,
-        false => print(&in_words(&row, &acts, flag(kept)))?,
+        false => print(&in_words(&row, &acts, Some(flag(kept))))?,
     }
     Ok(FINISHED)
 }
@@ -133,8 +133,8 @@ fn approve_command(row: &ActionRow, flag: &str) -> String {
     )
 }
 
-/// All of it for somebody who decides at a terminal.
-pub(super) fn in_words(row: &ActionRow, acts: &str, flag: &str) -> String {
+/// All of it for somebody who decides at a terminal, with the commands that are left unless they are asked at once.
+pub(super) fn in_words(row: &ActionRow, acts: &str, flag: Option<&str>) -> String {
     let said = &row.action.said;
     let mut odd = Vec::new();
     let mut shown = |text: &str| {
@@ -192,7 +192,9 @@ pub(super) fn in_words(row: &ActionRow, acts: &str, flag: &str) -> String {
         printable_json(row.action.bytes.clone()),
         row.digest
     ));
-    text.push_str(&what_now(row, flag));
+    if let Some(flag) = flag {
+        text.push_str(&what_now(row, flag));
+    }
     text
 }
 

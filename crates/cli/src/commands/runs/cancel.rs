@@ -3,8 +3,11 @@
 use super::{RunJson, row, standing};
 use crate::args::CancelArgs;
 use crate::cells::time;
+use crate::commands::approvals::take_back;
+use crate::config::Config;
 use crate::failure::{BROKEN, FINISHED, Failure};
 use crate::output::{note, print, print_json};
+use crate::person::local;
 use crate::stores::Kept;
 use crate::terminal::printable;
 use paraph_gateway::Stop;
@@ -26,7 +29,7 @@ struct Outcome<'a> {
     run: RunJson<'a>,
 }
 
-pub(super) async fn cancel(kept: &Kept, args: &CancelArgs) -> Result<u8, Failure> {
+pub(super) async fn cancel(kept: &Kept, config: &Config, args: &CancelArgs) -> Result<u8, Failure> {
     let before = row(kept, &args.which).await?;
     let mut row = kept.threads.cancel(before.id, CancelReason::User).await?;
     if !args.no_wait && !ended(&row) {
@@ -34,6 +37,12 @@ pub(super) async fn cancel(kept: &Kept, args: &CancelArgs) -> Result<u8, Failure
         row = wait(kept, row, Duration::from_secs(args.wait)).await?;
     }
     let was_over = before.status.rests();
+    if matches!(row.status, RunStatus::Cancelled | RunStatus::Paused) {
+        let by = local(&config.environment);
+        let run = row.id.to_string();
+        let taken = (by.as_str(), "its run was cancelled");
+        take_back(kept, (&run, &row.thread), taken).await?;
+    }
     let result = match row.status {
         RunStatus::Success => super::show::result(kept, &row).await.ok().flatten(),
         _ => None,
@@ -80,6 +89,11 @@ async fn wait(kept: &Kept, mut row: RunRow, longest: Duration) -> Result<RunRow,
 /// When it took hold, and what really happened.
 fn in_words(row: &RunRow, stop: Option<&Stop>, was_over: bool) -> String {
     let id = row.id;
+    if was_over && row.status == RunStatus::Paused {
+        return format!(
+            "run {id} waits, and nothing of it is under way; what it had asked for and nobody had started is taken back"
+        );
+    }
     if was_over {
         return format!(
             "run {id} was over already ({}); nothing was cancelled",
