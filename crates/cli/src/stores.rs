@@ -17,9 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use unasking::Unasking;
 
-/// Below this share of the disk, or below this many bytes, we say that it gets short.
-const SHORT_SHARE: u64 = 20;
-const SHORT_BYTES: u64 = 1 << 30;
+/// Below so much free space we say that the disk gets short.
+pub(crate) const LOW_DISK_MIB: u64 = 1_024;
 
 /// The longest lease that can be asked for, in seconds.
 const LONGEST_LEASE: u64 = 3_600;
@@ -34,6 +33,8 @@ pub(crate) struct Kept {
     pub(crate) flag: Option<String>,
     /// The file, if it is one.
     pub(crate) file: Option<PathBuf>,
+    /// Below how many free bytes we say that the disk gets short.
+    low_disk: u64,
 }
 
 impl Kept {
@@ -45,6 +46,7 @@ impl Kept {
         if let (Some(file), crate::config::Source::Default) = (&file, &found.source) {
             make_data_dir(file)?;
         }
+        let low_disk = low_disk(config)?;
         let options = Options {
             key: key(config)?,
             lease: lease(config)?,
@@ -69,6 +71,7 @@ impl Kept {
             flag: flag(&found, &shown),
             shown,
             file,
+            low_disk,
         })
     }
 
@@ -90,7 +93,8 @@ impl Kept {
 
     /// Says so if the disk gets short.
     pub(crate) fn warn_of_short_disk(&self) {
-        if let Some(free) = self.file.as_deref().and_then(short_disk) {
+        let free = self.file.as_deref().and_then(free_space);
+        if let Some(free) = free.filter(|free| *free < self.low_disk) {
             note(&format!(
                 "warning: only {} are left on the disk of {}; `paraph threads prune` and `paraph store stats` help",
                 crate::cells::bytes(free),
@@ -155,18 +159,25 @@ fn not_a_path(path: &str) -> Option<&'static str> {
     }
 }
 
-/// The bytes that are left on the disk of this file, if those are few.
-fn short_disk(file: &Path) -> Option<u64> {
-    let (free, total) = disk_of(file)?;
-    let few = free < SHORT_BYTES || free < total / SHORT_SHARE;
-    few.then_some(free)
+/// The bytes that are left on the disk of this file; nothing if the system does not say.
+pub(crate) fn free_space(file: &Path) -> Option<u64> {
+    let dir = file.ancestors().skip(1).find(|dir| dir.is_dir());
+    fs4::available_space(dir.unwrap_or(Path::new("."))).ok()
 }
 
-/// What is left on the disk of this file, and how large it is; nothing if the system does not say.
-pub(crate) fn disk_of(file: &Path) -> Option<(u64, u64)> {
-    let dir = file.ancestors().skip(1).find(|dir| dir.is_dir());
-    let dir = dir.unwrap_or(Path::new("."));
-    Some((fs4::available_space(dir).ok()?, fs4::total_space(dir).ok()?))
+/// Below how many free bytes we say that the disk gets short.
+fn low_disk(config: &Config) -> Result<u64, Failure> {
+    const KEY: &str = "low_disk_mib";
+    let Some(found) = config.get(KEY)? else {
+        return Ok(LOW_DISK_MIB << 20);
+    };
+    match found.text.parse::<u64>() {
+        Ok(mib) => Ok(mib.saturating_mul(1 << 20)),
+        Err(_) => Err(found.wrong(
+            KEY,
+            format!("`{}` is no number of mebibytes; 0 never warns", found.text),
+        )),
+    }
 }
 
 /// The key of the settings, if there is one. No mistake repeats any of it.

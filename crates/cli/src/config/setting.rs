@@ -59,6 +59,8 @@ pub(crate) fn settings() -> Vec<Setting> {
         Setting::new("encryption_key", &["PARAPH_ENCRYPTION_KEY"]).kind(Kind::Secret),
         Setting::new("lease_seconds", &["PARAPH_LEASE_SECONDS"])
             .default(Options::default().lease.as_secs().to_string()),
+        Setting::new("low_disk_mib", &["PARAPH_LOW_DISK_MIB"])
+            .default(crate::stores::LOW_DISK_MIB.to_string()),
         Setting::new("retention.keep_last", &[]),
         Setting::new("retention.older_than", &[]),
         Setting::new("approvals.hook", &["PARAPH_APPROVALS_HOOK"]),

@@ -105,6 +105,11 @@ fn a_wrong_value_is_named_with_its_source() {
             "PARAPH_LEASE_SECONDS: `0` is no number of seconds from 1 to 3600",
         ),
         (
+            "PARAPH_LOW_DISK_MIB",
+            "1GB",
+            "PARAPH_LOW_DISK_MIB: `1GB` is no number of mebibytes",
+        ),
+        (
             "PARAPH_ENCRYPTION_KEY",
             "hunter2",
             "PARAPH_ENCRYPTION_KEY: an encryption key has 64 hexadecimal digits",

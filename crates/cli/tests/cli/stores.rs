@@ -354,6 +354,19 @@ fn a_run_that_meets_a_full_disk_ends_so_and_goes_on_when_there_is_room() {
 
 #[cfg(unix)]
 #[test]
+fn a_disk_that_gets_short_is_said_unless_somebody_asked_not_to_be_told() {
+    let sandbox = Sandbox::new();
+    let spec = sandbox.script(&[FINAL]);
+    // The last is more than any disk has.
+    for (mib, expected) in [("0", false), ("18446744073709551615", true)] {
+        let env = [("PARAPH_LOW_DISK_MIB", mib)];
+        let ended = sandbox.run_with(&["run", "support", "--model", &spec], &env, "");
+        let said = ended.err.contains("are left on the disk of sqlite://");
+        assert_eq!((ended.code, said), (0, expected), "{mib}: {}", ended.err);
+    }
+}
+
+#[test]
 fn others_who_may_read_the_store_are_warned_of() {
     use std::os::unix::fs::PermissionsExt as _;
     let sandbox = Sandbox::new();

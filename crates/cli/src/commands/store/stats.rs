@@ -4,7 +4,7 @@ use crate::args::StatsArgs;
 use crate::cells::{bytes, count};
 use crate::failure::{FINISHED, Failure};
 use crate::output::{note, print, print_json, table};
-use crate::stores::{Kept, disk_of};
+use crate::stores::{Kept, free_space};
 use crate::terminal::printable_line;
 use paraph_graph::ThreadStats;
 use paraph_store::GatewayCounts;
@@ -70,7 +70,7 @@ pub(super) async fn stats(kept: &Kept, args: &StatsArgs) -> Result<u8, Failure> 
     let stats = Stats {
         store: &kept.shown,
         file_bytes: kept.file.as_deref().map(file_bytes),
-        disk_free_bytes: kept.file.as_deref().and_then(disk_of).map(|(free, _)| free),
+        disk_free_bytes: kept.file.as_deref().and_then(free_space),
         bytes: threads.iter().map(|thread| thread.bytes).sum(),
         gateway,
         threads: threads.iter().map(json).collect(),
