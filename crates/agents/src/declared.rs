@@ -29,6 +29,7 @@ mod summary;
 
 pub use build::{Parts, Voice, declared, declared_reader};
 pub use check::{Checked, HttpFacts, JudgeMcp, Supply, read_agent_file};
+pub use child::is_called_from;
 pub use file::{
     AgentFile, AgentSpec, BudgetSpec, ContextSpec, OutputSpec, PolicySpec, ToolsSpec, WhenFull,
 };

@@ -81,7 +81,7 @@ pub use conversation::{
 pub use declared::{
     AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, HttpFacts, JudgeMcp, Mistake,
     OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull, agent_schema, declared,
-    declared_reader, read_agent_file,
+    declared_reader, is_called_from, read_agent_file,
 };
 pub use error::Error;
 pub use event::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};

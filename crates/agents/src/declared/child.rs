@@ -28,6 +28,27 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// How much of the caller's thread stands in the name of the child's, in characters.
 const SHOWN_THREAD: usize = 80;
 
+/// How much of the call's key stands there, in hexadecimal digits.
+const SHOWN_KEY: usize = 16;
+
+fn shown(thread: &str) -> String {
+    thread.chars().take(SHOWN_THREAD).collect()
+}
+
+/// Whether a thread is that of an agent which was called on another one, if only by way of further agents. It goes by
+/// the name alone: no other thread ends in an agent's name and a call's key.
+pub fn is_called_from(thread: &str, caller: &str) -> bool {
+    let Some((above, call)) = thread.rsplit_once('/') else {
+        return false;
+    };
+    let key = call.rsplit_once('-').map_or("", |(_, key)| key);
+    let is_key = key.len() == SHOWN_KEY
+        && key
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_key && (above == shown(caller) || is_called_from(above, caller))
+}
+
 /// An agent that can be called.
 pub(super) struct Child {
     pub(super) name: String,
@@ -127,15 +148,17 @@ impl Child {
             Some(voice) => (voice.model.clone(), voice.price.clone()),
             None => (caller.model.clone(), caller.price.clone()),
         };
-        let thread: String = caller.scope.thread.chars().take(SHOWN_THREAD).collect();
-        let key = key.get(..16).unwrap_or(key);
+        let key = key.get(..SHOWN_KEY).unwrap_or(key);
         Terms {
             price,
             limits: purse.limits(),
             loops: self.loops,
             tell_messages: caller.tell_messages,
             purse: Some(purse),
-            ..Terms::new(model, format!("{thread}/{}-{key}", self.name))
+            ..Terms::new(
+                model,
+                format!("{}/{}-{key}", shown(&caller.scope.thread), self.name),
+            )
         }
     }
 
@@ -212,4 +235,34 @@ enum Begun {
     Under(AgentRun),
     /// It had ended when its caller was cut off.
     Over(Box<RunResult>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_called_from;
+
+    #[test]
+    fn a_called_agent_s_thread_is_told_from_one_that_people_named() {
+        let key = "0123456789abcdef";
+        let long = "x".repeat(100);
+        let table = [
+            (format!("case/helper-{key}"), "case", true),
+            (format!("case/helper-{key}/clerk-{key}"), "case", true),
+            (format!("{}/helper-{key}", "x".repeat(80)), &*long, true),
+            (format!("a/b/helper-{key}"), "a/b", true),
+            (format!("a/b/helper-{key}"), "a", false),
+            ("case/7".to_owned(), "case", false),
+            ("case".to_owned(), "case", false),
+            (format!("case/{key}"), "case", false),
+            (format!("case/helper-{key}x"), "case", false),
+            (format!("cases/helper-{key}"), "case", false),
+        ];
+        for (thread, caller, expected) in table {
+            assert_eq!(
+                is_called_from(&thread, caller),
+                expected,
+                "{thread} {caller}"
+            );
+        }
+    }
 }

@@ -21,6 +21,7 @@ use crate::output::note;
 use crate::pieces::{Raw, raw};
 use crate::stores::Kept;
 use crate::terminal::printable;
+use paraph_agents::is_called_from;
 use paraph_gateway::{
     ActionId, ActionRow, ApprovalError, Approvals, Ended, Signer, State, StoreError,
 };
@@ -191,11 +192,10 @@ pub(super) async fn take_back(
     let open = [State::Pending, State::Held, State::Approved];
     let rows = desk.list(&open).await;
     let rows = rows.map_err(|error| refused(kept, error))?;
-    let below = format!("{thread}/");
     let runs: BTreeSet<_> = rows
         .iter()
         .map(|row| row.action.said.run.clone())
-        .filter(|own| own.run == run || own.thread.starts_with(&below))
+        .filter(|own| own.run == run || is_called_from(&own.thread, thread))
         .collect();
     for own in runs {
         let taken = desk.cancel(&own, by, why).await;

@@ -13,7 +13,7 @@ use crate::person::local;
 use crate::signals::Interrupt;
 use crate::stores::Kept;
 use crate::terminal::printable_line;
-use paraph_agents::{Agent, AgentRun, Approval, Terms};
+use paraph_agents::{Agent, AgentRun, Approval, Terms, is_called_from};
 use paraph_gateway::{Approvals, Wake, Why};
 use paraph_graph::RunId;
 use std::io::IsTerminal as _;
@@ -121,7 +121,6 @@ impl Driver<'_> {
 
     /// What wakes the runs of a thread, and of the agents that are called there.
     async fn wakes(&self, thread: &str) -> Vec<Wake> {
-        let below = format!("{thread}/");
         let mut wakes = match self.desk().wakes().await {
             Ok(wakes) => wakes,
             Err(error) => {
@@ -129,7 +128,10 @@ impl Driver<'_> {
                 Vec::new()
             }
         };
-        wakes.retain(|wake| wake.run.thread == thread || wake.run.thread.starts_with(&below));
+        wakes.retain(|wake| {
+            let own = &wake.run.thread;
+            own == thread || is_called_from(own, thread)
+        });
         wakes
     }
 
