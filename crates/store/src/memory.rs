@@ -10,6 +10,7 @@ use crate::{
     durable::Durable,
     error::damaged,
     sql::{BadCell, Row, Statement, Tx, one},
+    verify::each_row,
 };
 use futures::future::BoxFuture;
 use paraph_graph::{Error, Item, Memory, Namespace, Query, memory_key_fits};
@@ -184,25 +185,13 @@ pub(crate) async fn verify(
     codec: &Codec,
     problems: &mut Vec<String>,
 ) -> Result<(), Fault> {
-    let mut at = (String::new(), String::new());
-    loop {
-        let page = Statement::new(
-            select!("WHERE (namespace, key) > ($1, $2) ORDER BY namespace, key LIMIT $3"),
-            [at.0.as_str().into(), at.1.as_str().into(), PAGE.into()],
-        );
-        let rows = one(tx, page).await?.rows;
-        let Some(last) = rows.last() else {
-            return Ok(());
-        };
-        let name = |column| last.text(column).map(str::to_owned);
-        let place = name(0).and_then(|namespace| Ok((namespace, name(1)?)));
-        at = place.map_err(|e| damaged("a document of memory", e.to_string()))?;
-        for row in rows {
-            if let Err(error) = read(codec, row) {
-                problems.push(error.to_string());
-            }
+    let sql = select!("WHERE (namespace, key) > ($1, $2) ORDER BY namespace, key LIMIT $3");
+    let see = |row: Row| {
+        if let Err(error) = read(codec, row) {
+            problems.push(error.to_string());
         }
-    }
+    };
+    each_row(tx, sql, ([0, 1], "a document of memory"), see).await
 }
 
 async fn put(

@@ -18,6 +18,32 @@ use paraph_graph::{CheckpointId, Error, Scope};
 /// How many rows are in hand at a time.
 pub(crate) const PAGE: u64 = 500;
 
+/// Hands over every row of a query, a page at a time, in the order of two of its columns. Behind `$1` and `$2` the next
+/// page begins, and it has `$3` rows.
+pub(crate) async fn each_row(
+    tx: &mut dyn Tx,
+    sql: &'static str,
+    (columns, what): ([usize; 2], &str),
+    mut see: impl FnMut(Row) + Send,
+) -> Result<(), Fault> {
+    let mut at = [String::new(), String::new()];
+    loop {
+        let [first, second] = &at;
+        let page = Statement::new(
+            sql,
+            [first.as_str().into(), second.as_str().into(), PAGE.into()],
+        );
+        let rows = one(tx, page).await?.rows;
+        let Some(last) = rows.last() else {
+            return Ok(());
+        };
+        let bad = |e: BadCell| damaged(what, e.to_string());
+        let [first, second] = columns.map(|column| last.text(column).map(str::to_owned));
+        at = [first.map_err(bad)?, second.map_err(bad)?];
+        rows.into_iter().for_each(&mut see);
+    }
+}
+
 /// A store that can look for damage.
 pub trait Verify: Send + Sync {
     /// What is wrong beside threads, runs, checkpoints and events themselves: a sentence for each row.

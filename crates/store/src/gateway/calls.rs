@@ -5,8 +5,8 @@ use crate::{
     codec::{Codec, Place},
     database::Fault,
     error::damaged,
-    sql::{Answer, BadCell, Cell, Row, Statement, Tx, one},
-    verify::PAGE,
+    sql::{Answer, BadCell, Cell, Row, Statement, Tx},
+    verify::each_row,
 };
 use paraph_gateway::{Add, CallRecord, RunRef};
 use paraph_graph::Error;
@@ -123,25 +123,13 @@ pub(super) async fn verify(
     codec: &Codec,
     problems: &mut Vec<String>,
 ) -> Result<(), Fault> {
-    let mut at = (String::new(), String::new());
-    loop {
-        let page = Statement::new(
-            select!("WHERE (run, key) > ($1, $2) ORDER BY run, key LIMIT $3"),
-            [at.0.as_str().into(), at.1.as_str().into(), PAGE.into()],
-        );
-        let rows = one(tx, page).await?.rows;
-        let Some(last) = rows.last() else {
-            return Ok(());
-        };
-        let name = |column| last.text(column).map(str::to_owned);
-        let bad = |e: BadCell| damaged("a record of the gateway", e.to_string());
-        at = (name(5).map_err(bad)?, name(0).map_err(bad)?);
-        for row in rows {
-            let (run, key) = (row.text(5).unwrap_or("?"), row.text(0).unwrap_or("?"));
-            let (run, key) = (run.to_owned(), key.to_owned());
-            if let Err(why) = read(codec, &run, row) {
-                problems.push(format!("gateway call `{key}`: {why}"));
-            }
+    let sql = select!("WHERE (run, key) > ($1, $2) ORDER BY run, key LIMIT $3");
+    let see = |row: Row| {
+        let (run, key) = (row.text(5).unwrap_or("?"), row.text(0).unwrap_or("?"));
+        let (run, key) = (run.to_owned(), key.to_owned());
+        if let Err(why) = read(codec, &run, row) {
+            problems.push(format!("gateway call `{key}`: {why}"));
         }
-    }
+    };
+    each_row(tx, sql, ([5, 0], "a record of the gateway"), see).await
 }

@@ -5,8 +5,8 @@ use crate::{
     codec::{Codec, Place},
     database::Fault,
     error::damaged,
-    sql::{Answer, Cell, Row, Statement, Tx, one},
-    verify::PAGE,
+    sql::{Answer, Cell, Row, Statement, Tx},
+    verify::each_row,
 };
 use paraph_gateway::Wake;
 use paraph_graph::Error;
@@ -106,23 +106,11 @@ pub(super) async fn verify(
     codec: &Codec,
     problems: &mut Vec<String>,
 ) -> Result<(), Fault> {
-    let mut at = (String::new(), String::new());
-    loop {
-        let page = Statement::new(
-            select!("WHERE (run, key) > ($1, $2) ORDER BY run, key LIMIT $3"),
-            [at.0.as_str().into(), at.1.as_str().into(), PAGE.into()],
-        );
-        let rows = one(tx, page).await?.rows;
-        let Some(last) = rows.last() else {
-            return Ok(());
-        };
-        let name = |column| last.text(column).map(str::to_owned);
-        let bad = |e: crate::sql::BadCell| damaged("a row in table gateway_wake", e.to_string());
-        at = (name(0).map_err(bad)?, name(1).map_err(bad)?);
-        for row in &rows {
-            if let Err(why) = read(codec, row) {
-                problems.push(why.to_string());
-            }
+    let sql = select!("WHERE (run, key) > ($1, $2) ORDER BY run, key LIMIT $3");
+    let see = |row: Row| {
+        if let Err(why) = read(codec, &row) {
+            problems.push(why.to_string());
         }
-    }
+    };
+    each_row(tx, sql, ([0, 1], "a row in table gateway_wake"), see).await
 }
