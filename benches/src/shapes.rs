@@ -2,12 +2,14 @@
 
 use std::num::NonZeroUsize;
 
+use self::governed::Governed;
 use self::react::Script;
 use self::talk::Talk;
 use crate::{Fault, Shape};
 
 mod active;
 mod fanout;
+mod governed;
 mod load;
 mod mcp;
 mod parallel;
@@ -19,7 +21,7 @@ mod threads;
 mod wide;
 
 /// The names of all shapes, in the order of the table.
-pub const NAMES: [&str; 22] = [
+pub const NAMES: [&str; 26] = [
     "sequential_10",
     "sequential_1000",
     "sequential_10000",
@@ -42,6 +44,10 @@ pub const NAMES: [&str; 22] = [
     "calls_1000",
     "tokens_10000",
     "mcp_1000",
+    "allowed_1000",
+    "approved_100",
+    "rules_1000",
+    "digest_4096",
 ];
 
 /// Builds the shape with that name.
@@ -71,6 +77,10 @@ pub fn build(name: &str) -> Result<Box<dyn Shape>, Fault> {
         "calls" => talk::shape(Talk::Calls(number()?)),
         "tokens" => talk::shape(Talk::Tokens(number()?)),
         "mcp" => mcp::shape(number()?),
+        "allowed" => governed::shape(Governed::Allowed(number()?)),
+        "approved" => governed::shape(Governed::Approved(number()?)),
+        "rules" => governed::shape(Governed::Rules(number()?)),
+        "digest" => governed::shape(Governed::Digest(number()?)),
         "paused" => paused::shape(number()?)?,
         "parallel" => parallel::waiting(number()?)?,
         "cpu" => parallel::spinning(number()?)?,

@@ -9,7 +9,6 @@ mod names;
 mod properties;
 mod random;
 mod reference;
-mod speed;
 mod tables;
 
 use paraph_gateway::{Level, ToolSpec};
