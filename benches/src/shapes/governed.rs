@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use futures::future::BoxFuture;
 use paraph_gateway::examples::Pay;
 use paraph_gateway::{
-    Approvals, Ask, Bounds, Condition, Gateway, Json, Level, Limits, LoopRule, MemoryStore, Numbers,
-    Operator, Policy, PolicyEngine, Reply, Request, Rule, Scope, Targets, Then, ToolCall, ToolSpec,
-    canonical,
+    Approvals, Ask, Bounds, Condition, Gateway, Json, Level, Limits, LoopRule, MemoryStore,
+    Numbers, Operator, Policy, PolicyEngine, Reply, Request, Rule, Scope, Targets, Then, ToolCall,
+    ToolSpec, canonical,
 };
 use paraph_store::Options;
 use serde_json::{Value, json};
@@ -205,7 +205,10 @@ fn document(bytes: usize) -> String {
     json!({"user": 42, "lines": lines}).to_string()
 }
 
-fn digested(bytes: usize, digest: impl Fn(&str) -> Result<String, Fault>) -> Result<Duration, Fault> {
+fn digested(
+    bytes: usize,
+    digest: impl Fn(&str) -> Result<String, Fault>,
+) -> Result<Duration, Fault> {
     let text = document(bytes);
     let start = Instant::now();
     for _ in 0..ROUNDS {
