@@ -6,6 +6,7 @@
 //! retries belong to [`Retrying`](crate::Retrying).
 
 mod client;
+mod count;
 mod events;
 mod refusal;
 mod server;
@@ -16,15 +17,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use reqwest::Url;
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
 pub(crate) use client::http_client;
+pub(crate) use count::{count, counts, record};
 pub(crate) use events::{Event, EventReader};
 pub(crate) use refusal::{Refusal, WireError};
 pub(crate) use server::{Auth, Failure, MAX_BODY_BYTES, Post, Server, base_url, read_body};
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, Chunk, ChunkStream, collect};
-use crate::error::ModelError;
+use crate::error::{ModelError, shorten};
 use crate::suggest::closest;
 
 /// Most names of models that an error lists.
@@ -52,6 +54,35 @@ pub(crate) trait Protocol: Send + Sync + 'static {
 
     /// Where the server lists its models as OpenAI's does, if it may.
     fn models(&self) -> Option<Url>;
+}
+
+/// What is no answer of a model at all, however well it was sent: a page for people, nothing, or what was packed
+/// although nobody asked for it. Mostly the address is wrong, or something stands in between.
+fn is_an_answer(response: &reqwest::Response) -> Result<(), ModelError> {
+    let header = |name| {
+        let value = response
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok());
+        value.unwrap_or_default().trim().to_ascii_lowercase()
+    };
+    let packed = header(CONTENT_ENCODING);
+    let wrong = if header(CONTENT_TYPE).starts_with("text/html") {
+        "a page for people (text/html)".to_owned()
+    } else if response.content_length() == Some(0) {
+        format!("nothing (status {})", response.status().as_u16())
+    } else if !["", "identity"].contains(&packed.as_str()) {
+        format!(
+            "in an encoding that was not asked for ({})",
+            shorten(&packed)
+        )
+    } else {
+        return Ok(());
+    };
+    let host = response.url().host_str().unwrap_or_default();
+    Err(ModelError::Decode {
+        message: format!("{host} answered {wrong}; is the base URL right?"),
+    })
 }
 
 /// A chat model behind a server.
@@ -90,6 +121,7 @@ impl<P: Protocol> Remote<P> {
             let response = self.send(request, wire).await?;
             let kind = response.headers().get(CONTENT_TYPE);
             let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+            is_an_answer(&response)?;
             // Some servers answer whole although they were asked for events, and some give events no type.
             if wire == Wire::Whole || kind.starts_with("application/json") {
                 let body = read_body(response, MAX_BODY_BYTES).await?;

@@ -58,7 +58,7 @@ impl FromStr for ModelSpec {
     fn from_str(text: &str) -> Result<Self, Error> {
         let text = text.trim();
         let refuse = |problem: &str| Error::Spec {
-            spec: text.to_owned(),
+            spec: shown(text),
             problem: problem.to_owned(),
         };
         let (head, tail) = match text.split_once(':') {
@@ -79,7 +79,13 @@ impl FromStr for ModelSpec {
                 if model.is_empty() {
                     return Err(refuse("write the model behind the address: http://…#MODEL"));
                 }
-                base_url(address).map_err(|error| refuse(&error.to_string()))?;
+                let url = base_url(address).map_err(|error| refuse(&error.to_string()))?;
+                if url.query().is_some() {
+                    return Err(refuse(
+                        "a spec is shown and stored, so it must not have a query, which may be secret; give the \
+                         address in the settings of `compatible`",
+                    ));
+                }
                 Ok(Self::Server {
                     base_url: address.to_owned(),
                     model: model.to_owned(),
@@ -110,6 +116,26 @@ impl FromStr for ModelSpec {
             }
         }
     }
+}
+
+/// A spec as an error may repeat it: without what stands before the host of an address, and behind its path.
+fn shown(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let host = match authority.rsplit_once('@') {
+        Some((_, host)) => format!("…@{host}"),
+        None => authority.to_owned(),
+    };
+    let (path, model) = path.split_once('#').unwrap_or((path, ""));
+    let path = match path.split_once('?') {
+        Some((path, _)) => format!("{path}?…"),
+        None => path.to_owned(),
+    };
+    let hash = if model.is_empty() { "" } else { "#" };
+    format!("{scheme}://{host}{path}{hash}{model}")
 }
 
 impl fmt::Display for ModelSpec {

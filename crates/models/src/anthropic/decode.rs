@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::chat::{Chunk, FinishReason, ReasoningDelta, ToolCallDelta};
 use crate::error::{ModelError, shorten};
-use crate::http::{Event, EventReader, Refusal, WireError};
+use crate::http::{Event, EventReader, Refusal, WireError, count, counts, record};
 use crate::message::Usage;
 use crate::raw::RawJson;
 
@@ -20,6 +20,7 @@ struct WireEvent {
     message: Option<WireMessage>,
     content_block: Option<WireBlock>,
     delta: Option<WireDelta>,
+    #[serde(default, deserialize_with = "record")]
     usage: Option<WireUsage>,
     error: Option<WireError>,
 }
@@ -29,6 +30,7 @@ struct WireMessage {
     model: Option<String>,
     content: Option<Vec<WireBlock>>,
     stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "record")]
     usage: Option<WireUsage>,
     error: Option<WireError>,
 }
@@ -58,11 +60,16 @@ struct WireDelta {
 
 #[derive(Clone, Default, Deserialize)]
 struct WireUsage {
+    #[serde(default, deserialize_with = "count")]
     input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     output_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     cache_read_input_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     cache_creation_input_tokens: Option<u64>,
-    output_tokens_details: Option<BTreeMap<String, Option<u64>>>,
+    #[serde(default, deserialize_with = "counts")]
+    output_tokens_details: BTreeMap<String, u64>,
 }
 
 /// Reads the events of one answer.
@@ -219,7 +226,10 @@ impl Reader {
             cache_creation_input_tokens: new
                 .cache_creation_input_tokens
                 .or(old.cache_creation_input_tokens),
-            output_tokens_details: new.output_tokens_details.or(old.output_tokens_details),
+            output_tokens_details: match new.output_tokens_details.is_empty() {
+                true => old.output_tokens_details,
+                false => new.output_tokens_details,
+            },
         };
         self.usage.counted()
     }
@@ -280,8 +290,7 @@ impl WireUsage {
         for (_, tokens) in cached {
             input = input.saturating_add(tokens);
         }
-        let details = self.output_tokens_details.as_ref();
-        let thought = details.and_then(|details| details.get("thinking_tokens").copied().flatten());
+        let thought = self.output_tokens_details.get("thinking_tokens").copied();
         let some = |(name, tokens): (&str, u64)| (tokens > 0).then(|| (name.to_owned(), tokens));
         Usage {
             input_token_details: cached.into_iter().filter_map(some).collect(),

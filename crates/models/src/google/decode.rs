@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::chat::{Chunk, FinishReason, ReasoningDelta, ToolCallDelta};
 use crate::error::{ModelError, shorten};
-use crate::http::{Event, EventReader, Refusal, WireError};
+use crate::http::{Event, EventReader, Refusal, WireError, count, record};
 use crate::message::Usage;
 use crate::raw::RawJson;
 
@@ -13,6 +13,7 @@ use crate::raw::RawJson;
 struct WireAnswer {
     candidates: Option<Vec<Candidate>>,
     prompt_feedback: Option<Feedback>,
+    #[serde(default, deserialize_with = "record")]
     usage_metadata: Option<WireUsage>,
     model_version: Option<String>,
     error: Option<WireError>,
@@ -60,16 +61,16 @@ struct Feedback {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireUsage {
-    #[serde(default)]
-    prompt_token_count: u64,
-    #[serde(default)]
-    tool_use_prompt_token_count: u64,
-    #[serde(default)]
-    cached_content_token_count: u64,
-    #[serde(default)]
-    candidates_token_count: u64,
-    #[serde(default)]
-    thoughts_token_count: u64,
+    #[serde(default, deserialize_with = "count")]
+    prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    tool_use_prompt_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cached_content_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    candidates_token_count: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    thoughts_token_count: Option<u64>,
 }
 
 /// Reads the events of one answer.
@@ -220,18 +221,16 @@ impl Feedback {
 impl WireUsage {
     /// Google's counts by LangChain's names: the output there includes what was thought.
     fn into_usage(self) -> Usage {
-        let input = self.prompt_token_count;
-        let input = input.saturating_add(self.tool_use_prompt_token_count);
-        let output = self.candidates_token_count;
-        let output = output.saturating_add(self.thoughts_token_count);
+        let input = self.prompt_token_count.unwrap_or(0);
+        let input = input.saturating_add(self.tool_use_prompt_token_count.unwrap_or(0));
+        let thoughts = self.thoughts_token_count.unwrap_or(0);
+        let output = self.candidates_token_count.unwrap_or(0);
+        let output = output.saturating_add(thoughts);
+        let cached = self.cached_content_token_count.unwrap_or(0);
         let some = |name: &str, tokens: u64| (tokens > 0).then(|| (name.to_owned(), tokens));
         Usage {
-            input_token_details: some("cache_read", self.cached_content_token_count)
-                .into_iter()
-                .collect(),
-            output_token_details: some("reasoning", self.thoughts_token_count)
-                .into_iter()
-                .collect(),
+            input_token_details: some("cache_read", cached).into_iter().collect(),
+            output_token_details: some("reasoning", thoughts).into_iter().collect(),
             ..Usage::new(input, output)
         }
     }

@@ -1,14 +1,19 @@
 //! The chunks of an event stream, from the bytes of a response. Called by [`super`] only.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use futures::stream::{self, StreamExt};
 use reqwest::Response;
+use tokio::time::timeout;
 
 use super::server::{MAX_BODY_BYTES, broke, check_size};
 use super::sse::SseDecoder;
 use crate::chat::{Chunk, ChunkStream};
 use crate::error::ModelError;
+
+/// How long a whole answer waits for what it cost, from a server that neither says so nor ends the stream.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What the data of one event says.
 #[derive(Debug, PartialEq)]
@@ -67,11 +72,13 @@ pub(super) fn read(response: Response, reader: Box<dyn EventReader>) -> ChunkStr
             if reading.closed {
                 return Ok(None);
             }
-            let bytes = reading.response.chunk().await;
-            let bytes = match bytes {
-                // The answer is whole; how its connection ends is no part of it.
-                Err(_) if reading.finished => None,
-                bytes => bytes.map_err(|error| broke(&error))?,
+            let bytes = if reading.finished {
+                // The answer is whole; how and when its connection ends is no part of it.
+                let last = timeout(LAST_WORDS, reading.response.chunk()).await;
+                last.ok().and_then(Result::ok).flatten()
+            } else {
+                let bytes = reading.response.chunk().await;
+                bytes.map_err(|error| broke(&error))?
             };
             let events = match bytes {
                 Some(bytes) => {

@@ -270,3 +270,33 @@ async fn a_script_goes_on_where_its_run_stood() {
     let reply = model.complete(&request).await.unwrap();
     assert_eq!(reply.message.text(), "two");
 }
+
+#[test]
+fn an_address_in_a_spec_holds_no_secret_and_an_error_repeats_none() {
+    let table = [
+        (
+            "http://me:hunter2@127.0.0.1:1/v1#m",
+            "model `http://…@127.0.0.1:1/v1#m`: base URL: it must not contain credentials",
+        ),
+        (
+            "http://127.0.0.1:1/v1?api_key=hunter2#m",
+            "model `http://127.0.0.1:1/v1?…#m`: a spec is shown and stored, so it must not have a query, which may be secret; give the address in the settings of `compatible`",
+        ),
+        (
+            "https://me:hunter2@h/v1?a=hunter2",
+            "model `https://…@h/v1?…`: write the model behind the address: http://…#MODEL",
+        ),
+        (
+            "record:d,http://me:hunter2@h/v1#m",
+            "model `http://…@h/v1#m`: base URL: it must not contain credentials",
+        ),
+        (
+            "record:,http://me:hunter2@h/v1#m",
+            "model `record:,http://…@h/v1#m`: write record:DIR,SPEC",
+        ),
+    ];
+    for (spec, expected) in table {
+        let error = spec.parse::<ModelSpec>().unwrap_err();
+        assert_eq!(error.to_string(), expected, "{spec}");
+    }
+}

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::chat::{Chunk, FinishReason, ReasoningDelta, ToolCallDelta};
 use crate::error::{ModelError, shorten};
-use crate::http::{Event, Refusal, WireError};
+use crate::http::{Event, Refusal, WireError, count, counts, record};
 use crate::message::{Content, Usage};
 use crate::parts::is_reasoning;
 use crate::raw::RawJson;
@@ -16,6 +16,7 @@ use crate::raw::RawJson;
 #[derive(Deserialize)]
 struct WireAnswer {
     choices: Option<Vec<WireChoice>>,
+    #[serde(default, deserialize_with = "record")]
     usage: Option<WireUsage>,
     model: Option<String>,
     error: Option<WireError>,
@@ -56,13 +57,16 @@ struct WireFunction {
 
 #[derive(Deserialize)]
 struct WireUsage {
-    #[serde(default)]
-    prompt_tokens: u64,
-    #[serde(default)]
-    completion_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
     total_tokens: Option<u64>,
-    prompt_tokens_details: Option<BTreeMap<String, Option<u64>>>,
-    completion_tokens_details: Option<BTreeMap<String, Option<u64>>>,
+    #[serde(default, deserialize_with = "counts")]
+    prompt_tokens_details: BTreeMap<String, u64>,
+    #[serde(default, deserialize_with = "counts")]
+    completion_tokens_details: BTreeMap<String, u64>,
 }
 
 /// Reads an answer that came whole.
@@ -204,23 +208,24 @@ impl WireCall {
 impl WireUsage {
     /// OpenAI's counts by LangChain's names.
     fn into_usage(self) -> Usage {
-        let details = |from: Option<BTreeMap<String, Option<u64>>>| {
-            let counts = from.unwrap_or_default().into_iter();
-            counts
-                .filter_map(|(key, count)| {
-                    let count = count.filter(|count| *count > 0)?;
+        let details = |from: BTreeMap<String, u64>| {
+            from.into_iter()
+                .filter(|(_, count)| *count > 0)
+                .map(|(key, count)| {
                     let key = match key.as_str() {
                         "cached_tokens" => "cache_read",
                         other => other.strip_suffix("_tokens").unwrap_or(other),
                     };
-                    Some((key.to_owned(), count))
+                    (key.to_owned(), count)
                 })
                 .collect()
         };
-        let sum = self.prompt_tokens.saturating_add(self.completion_tokens);
+        let input_tokens = self.prompt_tokens.unwrap_or(0);
+        let output_tokens = self.completion_tokens.unwrap_or(0);
+        let sum = input_tokens.saturating_add(output_tokens);
         Usage {
-            input_tokens: self.prompt_tokens,
-            output_tokens: self.completion_tokens,
+            input_tokens,
+            output_tokens,
             total_tokens: self.total_tokens.unwrap_or(sum),
             input_token_details: details(self.prompt_tokens_details),
             output_token_details: details(self.completion_tokens_details),

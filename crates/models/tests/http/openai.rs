@@ -376,3 +376,88 @@ async fn proxies_are_used_as_they_are_told() {
     let direct = init(&server.address, once(LONG), proxies);
     assert!(direct.complete(&request()).await.is_ok());
 }
+
+#[tokio::test]
+async fn an_answer_is_not_thrown_away_for_what_is_said_of_its_cost() {
+    let table = [
+        (
+            r#"{"prompt_tokens":5.0,"completion_tokens":2}"#,
+            Some(Usage::new(5, 2)),
+        ),
+        (
+            r#"{"prompt_tokens":-1,"completion_tokens":2.5}"#,
+            Some(Usage::new(0, 0)),
+        ),
+        (
+            r#"{"prompt_tokens":5,"completion_tokens":2,"prompt_tokens_details":{"x":{"y":1}}}"#,
+            Some(Usage::new(5, 2)),
+        ),
+        (
+            r#"{"prompt_tokens":5,"completion_tokens":2,"completion_tokens_details":[]}"#,
+            Some(Usage::new(5, 2)),
+        ),
+        (r#""free""#, None),
+        ("null", None),
+    ];
+    for (usage, expected) in table {
+        let events = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"hi\"}},\"finish_reason\":\"stop\"}}]}}\n\ndata: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]\n\n"
+        );
+        let reply = streamed(Play::events(&events)).await.unwrap();
+        assert_eq!(
+            (reply.message.text().as_ref(), &reply.usage),
+            ("hi", &expected),
+            "{usage}"
+        );
+        let body = format!(
+            r#"{{"choices":[{{"message":{{"content":"hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+        );
+        let reply = complete(Play::json(&body)).await.unwrap();
+        assert_eq!(
+            (reply.message.text().as_ref(), &reply.usage),
+            ("hi", &expected),
+            "{usage}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_answer_of_a_model_is_named() {
+    let send = |head: &str, body: &str| {
+        let head = format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n{body}");
+        Play::Send(vec![head.into_bytes()])
+    };
+    let table = [
+        (
+            "200 OK\r\ncontent-type: text/html; charset=utf-8",
+            "<html>Sign in</html>",
+            "a page for people (text/html)",
+        ),
+        (
+            "200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 0",
+            "",
+            "nothing (status 200)",
+        ),
+        ("204 No Content", "", "nothing (status 204)"),
+        (
+            "200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip",
+            "\u{1f}",
+            "in an encoding that was not asked for (gzip)",
+        ),
+    ];
+    for (head, body, what) in table {
+        let expected = ModelError::Decode {
+            message: format!("127.0.0.1 answered {what}; is the base URL right?"),
+        };
+        assert_eq!(streamed(send(head, body)).await.unwrap_err(), expected);
+        assert_eq!(complete(send(head, body)).await.unwrap_err(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_whole_answer_is_given_although_its_stream_does_not_end() {
+    let events =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let reply = streamed(Play::Hang(drip(events))).await.unwrap();
+    assert_eq!(reply.message.text(), "hi");
+}
