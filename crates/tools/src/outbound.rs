@@ -182,10 +182,21 @@ impl Outbound {
     /// Sends the request, and again wherever the answer redirects to: each address is judged as the first one was.
     async fn follow(&self, mut request: Request, named: Named) -> Result<(Response, Url), Error> {
         let mut named = named;
+        let mut from = None;
         for _ in 0..=MAX_REDIRECTS {
             let door = match named {
                 Named::ByUs => Door::Configured,
-                Named::ByOthers => self.doors.judge(&mut request.url)?,
+                Named::ByOthers => {
+                    let judged = self.doors.judge(&mut request.url);
+                    // Where a server leads is no fault of whoever named the server.
+                    judged.map_err(|error| match from.take() {
+                        None => error,
+                        Some(host) => Error::Redirect {
+                            host,
+                            problem: format!("to where it is not followed: {error}"),
+                        },
+                    })?
+                }
             };
             let response = self.once(&request, door).await?;
             let Some(location) = redirect(&response) else {
@@ -207,6 +218,7 @@ impl Outbound {
                 named = Named::ByOthers;
                 request.headers.clear();
             }
+            from = Some(shown(&request.url));
             request.url = next;
         }
         Err(Error::Redirect {

@@ -124,7 +124,7 @@ async fn whatever_goes_wrong_the_model_reads_why_and_no_secret() {
         ),
         (
             Answer::redirect("https://169.254.169.254/"),
-            "https://169.254.169.254 may not be reached: it is a link-local address, where clouds keep credentials",
+            "S redirects to where it is not followed: https://169.254.169.254 may not be reached: it is a link-local address, where clouds keep credentials",
         ),
     ] {
         let server = StandIn::start(move |_| answer.clone());

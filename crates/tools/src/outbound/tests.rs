@@ -407,7 +407,10 @@ async fn every_hop_of_a_redirect_is_judged_and_leaves_our_headers_behind() {
         let server = StandIn::start(move |_| Answer::redirect(location));
         let request = Request::new(Method::GET, Base::new(&server.url()).unwrap().join("a"));
         let error = outbound(OutboundSettings::default()).send(request).await;
-        assert_eq!(error.unwrap_err().to_string(), problem, "{location}");
+        let error = error.unwrap_err();
+        let whose = format!("{} redirects to where it is not followed: ", server.url());
+        assert_eq!(error.to_string(), whose + &problem, "{location}");
+        assert!(matches!(error, Error::Redirect { .. }), "{error:?}");
     }
 
     let other = StandIn::start(|_| Answer::new(200, "text/plain", "there"));
@@ -488,11 +491,13 @@ async fn what_configuration_allows_a_model_to_name_is_fetched_and_nothing_beside
         "/wikipedia",
         "/wiki/../admin",
         "/wiki/%2e%2e/admin",
-        "/wiki/out",
     ] {
         let error = outbound.fetch(&format!("{}{path}", server.url())).await;
         assert_eq!(error.unwrap_err().to_string(), PLAIN, "{path}");
     }
+    let led = outbound.fetch(&format!("{base}out")).await.unwrap_err();
+    let whose = format!("{} redirects to where it is not followed", server.url());
+    assert_eq!(led.to_string(), format!("{whose}: {PLAIN}"));
     let asked: Vec<String> = server.seen().into_iter().map(|seen| seen.target).collect();
     assert_eq!(
         asked,
