@@ -54,7 +54,7 @@ pub(crate) fn settings() -> Vec<Setting> {
     let idle = retry.idle.unwrap_or(retry.timeout).as_secs().to_string();
     let connect = Settings::default().connect_timeout.as_secs().to_string();
     let mut all = vec![
-        Setting::new("model", &["PARAPH_MODEL"]),
+        Setting::new("model", &["PARAPH_MODEL"]).kind(Kind::Address),
         Setting::new("store", &["PARAPH_STORE"]).kind(Kind::Address),
         Setting::new("encryption_key", &["PARAPH_ENCRYPTION_KEY"]).kind(Kind::Secret),
         Setting::new("lease_seconds", &["PARAPH_LEASE_SECONDS"])
@@ -70,7 +70,7 @@ pub(crate) fn settings() -> Vec<Setting> {
         Setting::new("max_seconds", &["PARAPH_MAX_SECONDS"]),
         Setting::new("max_tokens", &["PARAPH_MAX_TOKENS"]),
         Setting::new("max_cost", &["PARAPH_MAX_COST"]),
-        Setting::new("fallback", &["PARAPH_FALLBACK"]),
+        Setting::new("fallback", &["PARAPH_FALLBACK"]).kind(Kind::Address),
         Setting::new("tool_mode", &["PARAPH_TOOL_MODE"]).default(ToolMode::default().to_string()),
         Setting::new("model_timeout_seconds", &["OPENAI_TIMEOUT_SECONDS"]).default(timeout),
         Setting::new("model_connect_seconds", &[]).default(connect),
@@ -98,7 +98,7 @@ pub(crate) fn settings() -> Vec<Setting> {
         };
         all.push(Setting::new(key("api_key"), provider.key_variables).kind(Kind::Secret));
         all.push(Setting::new(key("base_url"), provider.base_url_variables).kind(Kind::Address));
-        all.push(Setting::new(key("model"), model));
+        all.push(Setting::new(key("model"), model).kind(Kind::Address));
         all.push(Setting::new(key("max_in_flight"), &[]));
         all.push(Setting::new(key("requests_per_minute"), &[]));
         all.push(Setting::new(key("tokens_per_minute"), &[]));

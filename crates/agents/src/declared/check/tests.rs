@@ -16,6 +16,8 @@ fn supply() -> (Vec<ToolInfo>, Beside) {
     let read: Beside = |path| match path {
         "prompt.md" => Ok("Serve {{shop}}.".to_owned()),
         "empty.md" => Ok(" \n".to_owned()),
+        "environment" => Ok("HOME=/\0SHELL=sh\0".to_owned()),
+        "key.md" => Ok("Use sk-proj-0123456789abcdef.".to_owned()),
         "answer.json" => Ok(r#"{"type": "object"}"#.to_owned()),
         _ => Err("no such file".to_owned()),
     };
@@ -399,6 +401,14 @@ fn files_beside_it_are_looked_at() {
         (
             "empty.md",
             "2:15: empty.md is empty; the path begins at this file's folder",
+        ),
+        (
+            "environment",
+            "2:15: environment is no text; the path begins at this file's folder",
+        ),
+        (
+            "key.md",
+            "2:15: key.md holds what looks like a key or a password; the path begins at this file's folder",
         ),
         (
             "none.md",

@@ -51,6 +51,10 @@ impl Checker<'_> {
                 format!("{file} has {} bytes; it may have {MAX_PROMPT}", text.len())
             }
             Ok(text) if text.trim().is_empty() => format!("{file} is empty"),
+            Ok(text) if text.contains('\0') => format!("{file} is no text"),
+            Ok(text) if looks_secret(&text) => {
+                format!("{file} holds what looks like a key or a password")
+            }
             Ok(text) => return Some(text),
             Err(why) => format!("{file} cannot be read: {why}"),
         };
