@@ -17,8 +17,8 @@ use paraph_gateway::{
 };
 use paraph_graph::{Ctx, NodeError};
 use paraph_models::{
-    Assembler, ChatModel, ChatReply, ChatRequest, Estimate, Message, ModelError, Usage,
-    estimate_message,
+    Assembler, ChatModel, ChatReply, ChatRequest, Estimate, FinishReason, Message, ModelError,
+    Usage, estimate_message,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -242,6 +242,8 @@ impl<'r> Asking<'r> {
                         output_tokens: usage.output_tokens,
                         estimated,
                         micro_dollars: spend.micro_dollars,
+                        cut_off: reply.finish_reason == Some(FinishReason::Length),
+                        answered_by: answered_by(&reply),
                     })
                     .await?;
                 Ok(reply)
@@ -416,6 +418,13 @@ enum Failed {
     /// The run's time was over.
     Late,
     Model(ModelError),
+}
+
+/// The provider and the model that answered, as in a spec.
+fn answered_by(reply: &ChatReply) -> Option<String> {
+    let provider = reply.provider.as_ref()?;
+    let model = reply.model.as_deref();
+    Some(model.map_or(provider.clone(), |model| format!("{provider}:{model}")))
 }
 
 /// What an answer used, and whether that is our estimate because the provider did not say it.

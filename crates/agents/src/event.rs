@@ -70,6 +70,12 @@ pub enum AgentEventData {
         estimated: bool,
         /// Millionths of a US dollar; nothing if the price is not known.
         micro_dollars: Option<u64>,
+        /// The answer ends where its longest length was reached.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        cut_off: bool,
+        /// Who answered, as `provider:model`, where the provider says so.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        answered_by: Option<String>,
     },
     /// The model gave no usable answer, or was not asked because it could not be paid for.
     ModelFailed {

@@ -26,6 +26,8 @@ pub(crate) struct Trace {
     screen: Screen,
     quiet: bool,
     max_steps: Option<u64>,
+    /// Several models may answer: then it is said who did.
+    several: bool,
     /// What is under way, and since when.
     busy: Option<(String, Instant)>,
     /// How the model's answer went, until it is known what it decided.
@@ -43,6 +45,7 @@ impl Trace {
             screen,
             quiet,
             max_steps: None,
+            several: false,
             busy: None,
             answer: String::new(),
             budget: None,
@@ -119,14 +122,17 @@ impl Trace {
     /// The line of an event; none if it is part of a later one.
     fn line(&mut self, event: &AgentEvent) -> Option<String> {
         match &event.data {
-            AgentEventData::RunStarted { agent, model, .. } => Some(format!(
-                "run    {agent}  model {}  thread {}",
-                printable_line(model, NAME),
-                printable_line(&event.thread_id, 200)
-            )),
+            AgentEventData::RunStarted { agent, model, .. } => {
+                self.several = model.contains(", else ");
+                Some(format!(
+                    "run    {agent}  model {}  thread {}",
+                    printable_line(model, NAME),
+                    printable_line(&event.thread_id, 200)
+                ))
+            }
             AgentEventData::Message { message, .. } => Some(spoken(self.screen, message)),
             AgentEventData::ModelAnswered { .. } => {
-                self.answer = answered(&event.data);
+                self.answer = answered(&event.data, self.several);
                 None
             }
             AgentEventData::ModelFailed { .. } | AgentEventData::Decided { .. } => {
@@ -282,26 +288,34 @@ impl Trace {
     }
 }
 
-/// How an answer of the model's went: time, tokens, attempts.
-fn answered(data: &AgentEventData) -> String {
+/// How an answer of the model's went: time, tokens, attempts; who gave it, if others might have; whether it is whole.
+fn answered(data: &AgentEventData, several: bool) -> String {
     let AgentEventData::ModelAnswered {
         ms,
         attempts,
         input_tokens,
         output_tokens,
         estimated,
+        cut_off,
+        answered_by,
         ..
     } = data
     else {
         return String::new();
     };
     let mut text = format!("{ms} ms");
+    if let Some(by) = answered_by.as_deref().filter(|_| several) {
+        text.push_str(&format!("  by {}", printable_line(by, NAME)));
+    }
     if *input_tokens > 0 || *output_tokens > 0 {
         let about = if *estimated { "about " } else { "" };
         text.push_str(&format!("  {about}{input_tokens}+{output_tokens} tokens"));
     }
     if *attempts > 1 {
         text.push_str(&format!("  {attempts} attempts"));
+    }
+    if *cut_off {
+        text.push_str("  cut off at its longest length");
     }
     text
 }

@@ -1,5 +1,6 @@
 //! Providers, stand-ins and limits as the configuration names them. Addresses here are of ports where nobody listens.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use crate::sandbox::Sandbox;
@@ -138,5 +139,77 @@ fn limits_that_are_none_are_named_with_their_place() {
         let ended = sandbox.run_with(&["run", "support", "--model", "openai:a"], &env, "");
         assert_eq!(ended.code, 2, "{text}");
         assert!(ended.err.contains(expected), "{text}: {}", ended.err);
+    }
+}
+
+/// A server that gives this answer to whoever asks; it is gone with the process.
+fn always(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let mut connection = connection;
+            // The head and the body of such a short request come at once, and what they say does not matter.
+            let _ = connection.read(&mut [0; 1 << 16]);
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+            let length = answer.len();
+            let _ = write!(
+                connection,
+                "{head}\r\ncontent-length: {length}\r\n\r\n{answer}"
+            );
+        }
+    });
+    address
+}
+
+#[test]
+fn the_trace_says_who_stood_in_and_that_an_answer_was_cut_off() {
+    let sandbox = Sandbox::new();
+    sandbox.file("clerk.toml", "name = \"clerk\"\nprompt = \"Be brief.\"\n");
+    let cut =
+        r#"{"model":"m","choices":[{"message":{"content":"Once up"},"finish_reason":"length"}]}"#;
+    let env = [
+        ("OPENAI_API_KEY", "k"),
+        ("OPENAI_BASE_URL", &nowhere()),
+        ("COMPATIBLE_BASE_URL", &always(cut)),
+        ("PARAPH_FALLBACK", "compatible:m"),
+    ];
+    let args = ["run", "clerk.toml", "hi", "--model", "openai:m"];
+    let ended = sandbox.run_with(&args, &env, "");
+    assert_eq!(
+        (ended.code, ended.out.trim()),
+        (0, "Once up"),
+        "{}",
+        ended.err
+    );
+    let line = ended.err.lines().find(|line| line.contains("think  final"));
+    let line = line.unwrap_or_else(|| panic!("{}", ended.err));
+    assert!(
+        line.contains("  by compatible:m  ") && line.contains("  cut off at its longest length"),
+        "{line}"
+    );
+}
+
+#[test]
+fn no_secret_of_an_address_is_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "paraph.toml",
+        "model = \"http://me:hunter2@127.0.0.1:1/v1#m\"\nfallback = \"http://127.0.0.1:1/v1?api_key=hunter2#m\"\n",
+    );
+    for args in [
+        &["config", "show"][..],
+        &["config", "show", "--json"],
+        &["doctor"],
+        &["run", "support"],
+        &["run", "support", "--model", "rehearsal"],
+        &["run", "support", "--model", "http://h/v1?api_key=hunter2#m"],
+    ] {
+        let ended = sandbox.run(args);
+        let all = ended.out + &ended.err;
+        assert!(
+            !all.is_empty() && !all.contains("hunter2"),
+            "{args:?}: {all}"
+        );
     }
 }
