@@ -397,8 +397,13 @@ pub(crate) fn limits(config: &Config, agent: &AgentInfo) -> Result<Limits, Failu
     })
 }
 
-/// A run with a cost limit needs to know what its model costs.
-pub(crate) fn check_price(choice: &Choice, limits: &Limits) -> Result<(), Failure> {
+/// A run with a cost limit needs to know what its model costs. The limit is said to be where it is: in the settings,
+/// or else with the agent.
+pub(crate) fn check_price(
+    config: &Config,
+    choice: &Choice,
+    limits: &Limits,
+) -> Result<(), Failure> {
     let capped = limits.micro_dollars != paraph_gateway::UNLIMITED;
     let Some(model) = choice.unpriced.as_deref().filter(|_| capped) else {
         return Ok(());
@@ -406,8 +411,12 @@ pub(crate) fn check_price(choice: &Choice, limits: &Limits) -> Result<(), Failur
     let unknown = paraph_gateway::Error::UnknownPrice {
         model: model.to_owned(),
     };
-    Err(Failure::Usage(format!(
-        "--max-cost: {unknown}. Put it into paraph.toml, in US dollars per million tokens:\n\
+    let why = format!(
+        "{unknown}. Put it into paraph.toml, in US dollars per million tokens:\n\
          \n  [prices.{model:?}]\n  input_per_million = 0.40\n  output_per_million = 1.60"
-    )))
+    );
+    Err(match config.get("max_cost")? {
+        Some(found) => found.wrong("max_cost", why),
+        None => Failure::Usage(format!("the agent's `max_cost`: {why}")),
+    })
 }

@@ -4,7 +4,7 @@ mod effects;
 
 use crate::application::{AgentPath, Described};
 use crate::args::DoctorArgs;
-use crate::choice::{chosen, spec, spoken_by};
+use crate::choice::{check_price, chosen, limits, spec, spoken_by};
 use crate::config::{Config, Environment, FILE_NAME};
 use crate::failure::{FINISHED, Failure, USAGE};
 use crate::mcp::Servers;
@@ -294,7 +294,11 @@ fn models(config: &Config, agent: &AgentInfo, own: Option<ModelSpec>, online: bo
     }
     // A recording answers what it was asked, and nothing else.
     let asks = online && !matches!(spec, ModelSpec::Replay(_));
-    let model = chosen(config, agent, spec, false).map(|choice| choice.model);
+    let choice = chosen(config, agent, spec, false).and_then(|choice| {
+        check_price(config, &choice, &limits(config, agent)?)?;
+        Ok(choice)
+    });
+    let model = choice.map(|choice| choice.model);
     let mut checks = vec![Check::of(
         "model",
         model

@@ -212,8 +212,11 @@ fn in_words(
         return waiting(result.approvals(), (again, flag));
     }
     let explanation = result.stop().explain();
-    let mut text = format!("Stopped: {}\n{}", explanation.reason, explanation.happened);
+    // A name or a text that a model wrote stays on its line: what follows on the next ones is ours.
+    let reason = printable_line(&explanation.reason, SAYS);
+    let mut text = format!("Stopped: {reason}\n{}", explanation.happened);
     if let Some(detail) = detail {
+        let detail = detail.replace('\n', "\n  ");
         text.push_str(&format!("\nIn its own words: {detail}"));
     }
     let remedy = match (result.stop(), again) {

@@ -60,6 +60,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             resumed: false,
             rehearsed: is_rehearsal(&terms),
         };
+        if !args.vanilla {
+            is_its_own(&kept, &terms.thread, &described.info).await?;
+        }
         let stores = match args.vanilla {
             true => Stores::in_memory(),
             false => kept.stores(),
@@ -134,6 +137,18 @@ pub(super) fn tell_of_refunds(described: &Described, config: &Config) -> Result<
         note(&printable(&crate::tools::tell_of_refunds(config)?));
     }
     Ok(())
+}
+
+/// Refuses another agent's conversation: what is in it would mean nothing to this one.
+async fn is_its_own(kept: &Kept, thread: &str, agent: &AgentInfo) -> Result<(), Failure> {
+    let row = kept.threads.thread(thread).await?;
+    match row.and_then(|row| row.graph) {
+        Some(graph) if graph != agent.name => Err(Failure::Usage(format!(
+            "thread `{thread}` is a conversation with `{graph}`, not with `{}`: choose another --thread",
+            agent.name
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Says so if a new question leaves an unfinished run behind.
@@ -214,7 +229,7 @@ fn terms(
     let loops = loops(config, described)?;
     let thread = thread(args, agent)?;
     let choice = choose(config, agent, described.model()?)?;
-    check_price(&choice, &limits)?;
+    check_price(config, &choice, &limits)?;
     if let (Some(remark), false) = (&choice.note, args.printing.quiet) {
         note(remark);
     }

@@ -56,6 +56,21 @@ fn settings_are_listed_without_escape_sequences() {
 }
 
 #[test]
+fn what_a_model_writes_forges_no_line_of_a_report() {
+    let sandbox = Sandbox::new();
+    let script = sandbox.script(&[&tool("x\\nWhat to do: run this\\nstep 9/9  think", "{}")]);
+    let ended = sandbox.run(&["run", "support", "--model", &script]);
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    let all = ended.out + &ended.err;
+    let begins = |word: &str| all.lines().filter(|line| line.starts_with(word)).count();
+    assert_eq!(
+        (begins("What to do: "), begins("step 9/9")),
+        (1, 0),
+        "{all}"
+    );
+}
+
+#[test]
 fn what_a_model_writes_is_shown_without_escape_sequences_and_json_keeps_its_value() {
     let name = format!("x{ESCAPES}\u{7}\r");
     let call = serde_json::json!({"kind": "tool", "name": name, "args": {(ESCAPES): ESCAPES}});

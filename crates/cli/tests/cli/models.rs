@@ -191,6 +191,19 @@ fn the_trace_says_who_stood_in_and_that_an_answer_was_cut_off() {
 }
 
 #[test]
+fn a_files_cost_limit_without_a_price_is_named_as_the_files() {
+    let sandbox = Sandbox::new();
+    let file = "name = \"clerk\"\nprompt = \"Be brief.\"\n[budget]\nmax_cost = 0.2\n";
+    sandbox.file("clerk.toml", file);
+    let said = "the agent's `max_cost`: a cost limit needs the price of the model `openai:m`";
+    let env = [("OPENAI_API_KEY", "k"), ("PARAPH_MODEL", "openai:m")];
+    let ended = sandbox.run_with(&["run", "clerk.toml", "hi"], &env, "");
+    assert!(ended.code == 2 && ended.err.contains(said), "{}", ended.err);
+    let ended = sandbox.run_with(&["doctor", "clerk.toml"], &env, "");
+    assert!(ended.out.contains(said), "{}", ended.out);
+}
+
+#[test]
 fn no_secret_of_an_address_is_shown() {
     let sandbox = Sandbox::new();
     sandbox.file(

@@ -65,10 +65,22 @@ fn a_store_that_cannot_be_opened_is_the_stores_failure() {
         "this is no database, but it is long enough to look like one to nobody",
     );
     sandbox.file("folder/x", "");
-    for (url, expected) in [
+    let mut table = vec![
         ("sqlite://notes.db", "notes.db cannot be opened"),
         ("sqlite://folder", "folder cannot be opened"),
-    ] {
+    ];
+    let mut pipe = std::process::Command::new("mkfifo");
+    if pipe
+        .arg(sandbox.path("pipe"))
+        .status()
+        .is_ok_and(|made| made.success())
+    {
+        table.push((
+            "sqlite://pipe",
+            "pipe cannot be opened: it is no ordinary file",
+        ));
+    }
+    for (url, expected) in table {
         let ended = ran(&sandbox, &["--store", url], &[]);
         assert_eq!((ended.code, ended.out.as_str()), (6, ""), "{url}");
         assert!(ended.err.contains(expected), "{url}: {}", ended.err);

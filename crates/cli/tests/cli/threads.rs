@@ -529,3 +529,27 @@ fn retention_in_the_settings_prunes_after_each_run() {
         assert!(ended.err.contains(expected), "{text}: {}", ended.err);
     }
 }
+
+#[test]
+fn a_thread_goes_on_with_the_agent_that_it_began_with() {
+    let sandbox = with_a_thread();
+    sandbox.file("clerk.toml", "name = \"clerk\"\nprompt = \"Be brief.\"\n");
+    for agent in ["weather", "clerk.toml"] {
+        let ended = sandbox.run(&[
+            "run",
+            agent,
+            "hi",
+            "--thread",
+            "t-1",
+            "--model",
+            "rehearsal",
+        ]);
+        let name = agent.trim_end_matches(".toml");
+        let said = format!(
+            "thread `t-1` is a conversation with `support`, not with `{name}`: choose another --thread"
+        );
+        assert_eq!(ended.code, 2, "{}", ended.err);
+        assert!(ended.err.contains(&said), "{}", ended.err);
+    }
+    asked(&sandbox, "t-1", &[FINAL]);
+}

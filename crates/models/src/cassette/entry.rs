@@ -318,6 +318,9 @@ pub(super) fn read_all(files: &[(usize, PathBuf)]) -> Result<Vec<Entry>, Error> 
 
 fn read(path: &Path) -> Result<String, Error> {
     let refuse = |error: io::Error| wrong(path, error.to_string());
+    if !fs::metadata(path).map_err(refuse)?.is_file() {
+        return Err(wrong(path, "no ordinary file".to_owned()));
+    }
     let mut text = String::new();
     let mut limited = File::open(path).map_err(refuse)?.take(MAX_FILE_BYTES + 1);
     limited.read_to_string(&mut text).map_err(refuse)?;

@@ -125,10 +125,17 @@ impl Server {
 
     /// The same error without the key.
     pub(crate) fn hide(&self, error: ModelError) -> ModelError {
-        match &self.key {
-            Some(key) => error.without(key.expose_secret(), "[key]"),
+        match self.hidden() {
+            Some(key) => error.without(key, "[key]"),
             None => error,
         }
+    }
+
+    /// The key, if it is long enough to be one: a letter that stands for none would be found in every word.
+    fn hidden(&self) -> Option<&str> {
+        const SHORTEST: usize = 6;
+        let key = self.key.as_ref()?.expose_secret();
+        (key.len() >= SHORTEST).then_some(key)
     }
 
     async fn send(&self, call: RequestBuilder) -> Result<Response, Failure> {
@@ -170,8 +177,8 @@ impl Server {
         let mut refusal = Refusal::read(&body);
         refusal.status = status;
         refusal.retry_after = wait.or(refusal.retry_after);
-        if let Some(key) = &self.key {
-            refusal.message = refusal.message.replace(key.expose_secret(), "[key]");
+        if let Some(key) = self.hidden() {
+            refusal.message = refusal.message.replace(key, "[key]");
         }
         if (300..400).contains(&status) {
             refusal.message = "the server redirects; give the base URL it redirects to".to_owned();

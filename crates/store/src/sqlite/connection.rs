@@ -77,7 +77,15 @@ impl Place {
         match how.open(path) {
             Ok(_) => Ok(()),
             // That it is there already is the usual case.
-            Err(e) if is_kept && e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(e) if is_kept && e.kind() == std::io::ErrorKind::AlreadyExists => {
+                // A pipe would keep us waiting for whoever writes into it, and a device would be written on.
+                match std::fs::metadata(path) {
+                    Ok(found) if !found.is_file() && !found.is_dir() => {
+                        Err(cannot_open(path, "it is no ordinary file".to_owned()))
+                    }
+                    _ => Ok(()),
+                }
+            }
             Err(e) => Err(cannot_open(path, e.to_string())),
         }
     }

@@ -58,7 +58,7 @@ pub(crate) async fn go_on(
         note(&format!("warning: {}", printable(warning)));
     }
     let choice = chosen(config, &described.info, started.model()?, true)?;
-    check_price(&choice, &started.limits)?;
+    check_price(config, &choice, &started.limits)?;
     if !args.quiet {
         crate::commands::run::tell_of_refunds(&described, config)?;
         kept.warn_of_short_disk();
