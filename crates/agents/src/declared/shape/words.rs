@@ -23,10 +23,9 @@ pub(super) fn words(kind: &Kind) -> String {
     match kind {
         Kind::Text { .. } => "a text".to_owned(),
         Kind::Word(words) => format!("one of {}", words.join(", ")),
-        Kind::Whole {
-            least,
-            most: u64::MAX,
-        } => format!("a whole number from {least}"),
+        Kind::Whole { least, most } if *most >= i64::MAX as u64 => {
+            format!("a whole number from {least}")
+        }
         Kind::Whole { least, most } => format!("a whole number from {least} to {most}"),
         Kind::Number { least, most } => format!("a number from {least} to {most}"),
         Kind::Flag => "true or false".to_owned(),

@@ -236,8 +236,8 @@ const MISTAKES: &[(&str, &[&str])] = &[
     (
         "[[policy.rules]]\nname = \"r\"\nthen = { ask = { quorum = 0, expire = 5 } }\ntools = [\"pay\"]",
         &[
-            "7:25: `policy.rules[0].then.ask.quorum` is a whole number from 1 to 100, not 0; write 8",
-            "7:28: `policy.rules[0].then.ask` has no key `expire`; did you mean `expires`?",
+            "7:27: `policy.rules[0].then.ask.quorum` is a whole number from 1 to 100, not 0; write 8",
+            "7:30: `policy.rules[0].then.ask` has no key `expire`; did you mean `expires`?",
         ],
     ),
     (
@@ -246,7 +246,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ),
     (
         "[[policy.rules]]\nname = \"r\"\nthen = \"deny\"\ntools = [\"pay\"]\nwhen = [{ pointer = \"/amount\", above = 5 }]",
-        &["9:20: the rule `r`: `/amount` points to an argument that its tools do not take"],
+        &["9:21: the rule `r`: `/amount` points to an argument that its tools do not take"],
     ),
     (
         "[[policy.rules]]\nname = \"r\"\nthen = \"deny\"\ntools = [\"pay\"]\nwhen = [{ pointer = \"/amount_cents\" }]",
@@ -256,7 +256,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     ),
     (
         "[[policy.rules]]\nname = \"r\"\nthen = \"deny\"\ntools = [\"pay\"]\nwhen = [{ pointer = \"/amount_cents\", above = 5, below = 9 }]",
-        &["9:47: `below` and `above` exclude each other; keep one of them"],
+        &["9:49: `below` and `above` exclude each other; keep one of them"],
     ),
     (
         "[[policy.rules]]\nname = \"r\"\nthen = \"deny\"\ntools = [\"pay\"]\nwhen = [{ pointer = \"/amount_cents\", above = 0.5 }]",
@@ -267,7 +267,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     (
         "[[policy.rules]]\nname = \"r\"\nthen = \"deny\"\ntools = [\"pay\"]\nwhen = [{ pointer = \"amount_cents\", above = \"0.5\" }]",
         &[
-            "9:20: the rule `r`: `amount_cents` is no JSON pointer: it begins with `/`, and in it `~1` is `/` and `~0` is `~`",
+            "9:21: the rule `r`: `amount_cents` is no JSON pointer: it begins with `/`, and in it `~1` is `/` and `~0` is `~`",
         ],
     ),
     (
@@ -325,7 +325,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
     (
         "[[policy.grants]]\nname = \"g\"\ntool = \"pay\"\nuntil = 0\nat_most = [[\"/user\", 5]]\nsum_per_day = [\"/amount\", 5]",
         &[
-            "9:11: the grant `g`: `/user` points to an argument that its tools do not take; did you mean `/user_id`?",
+            "9:12: the grant `g`: `/user` points to an argument that its tools do not take",
             "10:15: the grant `g`: `/amount` points to an argument that its tools do not take",
         ],
     ),
@@ -342,7 +342,7 @@ const MISTAKES: &[(&str, &[&str])] = &[
         &[
             "6:13: the flow rules: this agent has no tool `web_serch`; did you mean `web_search`?",
             "7:39: the flow rules: `/usr_id` points to an argument that its tools do not take; did you mean `/user_id`?",
-            "7:70: `policy.flow.bound[1]` is a table, not a whole number; write { tools = [\"a_name\"] }",
+            "7:69: `policy.flow.bound[1]` is a table, not a whole number; write { tools = [\"a_name\"] }",
         ],
     ),
 ];
