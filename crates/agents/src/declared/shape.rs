@@ -204,7 +204,7 @@ fn read(
             Some(kind) => read(value, kind, spot, mistakes),
             None => refuse(kind, called(found), spot, mistakes),
         },
-        (Kind::Tuple(kinds), DeValue::Array(items)) => tuple(items, *kinds, spot, mistakes),
+        (Kind::Tuple(kinds), DeValue::Array(items)) => tuple(items, kinds, spot, mistakes),
         (Kind::Schema | Kind::Object, DeValue::Table(_)) | (Kind::Json, _) => {
             json(value, spot, 0, mistakes)
         }
