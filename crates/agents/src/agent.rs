@@ -9,7 +9,7 @@ use crate::run::{AgentRun, Application, Begin, outcome_of, start};
 use crate::terms::check_task;
 use crate::{Error, Terms};
 use futures::future::BoxFuture;
-use paraph_gateway::Gateway;
+use paraph_gateway::{Gateway, Targets};
 use paraph_graph::{CheckpointId, Drawing, Graph, Interrupt, MemoryStore, RunId, Store};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -44,6 +44,8 @@ pub struct Agent {
     pub(crate) gateway: Gateway,
     /// Those of the agents that it calls, by their names.
     pub(crate) called: BTreeMap<String, Gateway>,
+    /// What its runs are about, which flow rules hold effects to.
+    pub(crate) targets: Targets,
     pub(crate) store: Store,
     graph: Box<dyn Driven>,
     /// How its graph is told the task.
@@ -60,6 +62,7 @@ impl Agent {
             name,
             gateway,
             called: BTreeMap::new(),
+            targets: Targets::new(),
             store: MemoryStore::shared(),
             graph: Box::new(graph),
             telling: |case| check_task(&case.question).map(str::to_owned),

@@ -5,6 +5,7 @@
 //!
 //! - `keys`: the one table of what may stand in a file; `schema`: the same as JSON Schema.
 //! - `shape`: from text to JSON by that table. `check`: what else can be wrong. `mistake`: how it is said.
+//! - `policy`: from the rules of a file to the gateway's.
 //! - `child`: an agent that another calls as a tool. `context`: how much of a conversation is shown,
 //!   `summary`: what stands for the rest. `output`: answers
 //!   that have to fit a schema.
@@ -21,6 +22,7 @@ mod file;
 mod keys;
 mod mistake;
 mod output;
+mod policy;
 mod prompt;
 mod rehearsal;
 mod schema;
@@ -28,13 +30,14 @@ mod shape;
 mod summary;
 
 pub use build::{Parts, Voice, declared, declared_reader};
-pub use check::{Checked, HttpFacts, JudgeMcp, Supply, read_agent_file};
+pub use check::{Checked, HttpFacts, JudgeMcp, Supply, read_agent_file, read_policies};
 pub use child::is_called_from;
 pub use file::{
     AgentFile, AgentSpec, BudgetSpec, ContextSpec, OutputSpec, PolicySpec, ToolsSpec, WhenFull,
 };
 pub use mistake::Mistake;
 pub(crate) use output::Output;
+pub use policy::DeclaredPolicy;
 pub(crate) use rehearsal::rehearse;
 pub use schema::agent_schema;
 pub(crate) use summary::{Sent, Summary, within};

@@ -30,6 +30,9 @@ pub enum Error {
         /// What was probably meant, or what there is.
         advice: String,
     },
+    /// A target of an agent's file is to be a number, and its variables make another text of it.
+    #[error("`policy.targets.{0}` is to be a number, and what its variables make of it is none")]
+    BadTarget(String),
     /// A rule of an agent's file allows what may change something.
     #[error(
         "`policy.allow` is not enough for `{tool}`, which may {level}: name it in `policy.approve`, or say what it does in \

@@ -79,9 +79,9 @@ pub use conversation::{
     Conversation, HasMessages, MessagesState, MessagesStateUpdate, add_messages,
 };
 pub use declared::{
-    AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, HttpFacts, JudgeMcp, Mistake,
-    OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull, agent_schema, declared,
-    declared_reader, is_called_from, read_agent_file,
+    AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, DeclaredPolicy, HttpFacts, JudgeMcp,
+    Mistake, OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull, agent_schema,
+    declared, declared_reader, is_called_from, read_agent_file, read_policies,
 };
 pub use error::Error;
 pub use event::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};

@@ -235,6 +235,7 @@ fn context_of<A: Application>(agent: &Agent, terms: &Terms, run: RunId, again: b
             run: run.to_string(),
             dialect: A::DIALECT,
             loops: terms.loops,
+            targets: agent.targets.clone(),
             ..Scope::new(agent.name.clone(), terms.thread.clone())
         },
         gateway: agent.gateway.clone(),

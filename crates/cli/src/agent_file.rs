@@ -5,7 +5,9 @@
 use crate::config::read_text;
 use crate::failure::Failure;
 use crate::terminal::printable;
-use paraph_agents::{Checked, HttpFacts, Mistake, Supply, read_agent_file};
+use paraph_agents::{
+    Checked, DeclaredPolicy, HttpFacts, Mistake, Supply, read_agent_file, read_policies,
+};
 use paraph_tools::HttpTool;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -20,31 +22,44 @@ pub(crate) fn is_file(agent: &str) -> bool {
 
 /// Reads a file and finds all its mistakes.
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
+    by(path, read_agent_file)
+}
+
+/// The policies in a file, those of the agents that it calls too. Examples of rules that fail are not its mistakes.
+pub(crate) fn policies(path: &Path) -> Result<Vec<DeclaredPolicy>, Failure> {
+    by(path, read_policies)?.map_err(|mistakes| faulty(path, &mistakes))
+}
+
+/// What a reader makes of a file, with all that this program has to offer.
+fn by<T>(path: &Path, reader: fn(&str, &Supply<'_>) -> T) -> Result<T, Failure> {
     let text =
         read_text(path).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     let folder = folder(path);
     let beside = |name: &str| read_text(&folder.join(name)).map_err(|error| error.to_string());
     let supply = Supply {
         builtin: &crate::tools::builtin(),
+        arguments: &paraph_tools::arguments,
         http: Some(&judge_http),
         mcp: Some(&crate::mcp::mistakes),
         read: &beside,
     };
-    Ok(read_agent_file(&text, &supply))
+    Ok(reader(&text, &supply))
 }
 
 /// The same for a command that needs a file without mistakes.
 pub(crate) fn checked(path: &Path) -> Result<Checked, Failure> {
-    read(path)?.map_err(|mistakes| {
-        let mut text = match mistakes.len() {
-            1 => format!("{} has a mistake:", path.display()),
-            many => format!("{} has {many} mistakes:", path.display()),
-        };
-        for mistake in &mistakes {
-            text.push_str(&format!("\n  {}", line(path, mistake)));
-        }
-        Failure::Usage(text)
-    })
+    read(path)?.map_err(|mistakes| faulty(path, &mistakes))
+}
+
+fn faulty(path: &Path, mistakes: &[Mistake]) -> Failure {
+    let mut text = match mistakes.len() {
+        1 => format!("{} has a mistake:", path.display()),
+        many => format!("{} has {many} mistakes:", path.display()),
+    };
+    for mistake in mistakes {
+        text.push_str(&format!("\n  {}", line(path, mistake)));
+    }
+    Failure::Usage(text)
 }
 
 /// A mistake as one line that editors and people find the place by.
@@ -64,10 +79,12 @@ fn judge_http(settings: &Value) -> HttpFacts {
     match serde_json::from_value::<HttpTool>(settings.clone()) {
         Ok(tool) => HttpFacts {
             level: tool.level(),
+            schema: tool.schema(),
             mistakes: tool.mistakes(),
         },
         Err(error) => HttpFacts {
             level: paraph_gateway::Level::Read,
+            schema: Value::Null,
             mistakes: vec![error.to_string()],
         },
     }

@@ -1,10 +1,12 @@
 //! The command line. What it takes is a contract; see `paraph --help`.
 
 mod files;
+mod policy;
 mod signed;
 mod stored;
 
 pub(crate) use files::*;
+pub(crate) use policy::*;
 pub(crate) use signed::*;
 pub(crate) use stored::*;
 
@@ -71,6 +73,11 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Find every mistake in an agent's file
     Check(CheckArgs),
+    /// Try the rules of an agent's file, and see what they decide
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
     /// Print the JSON Schema of a file, for editors
     Schema {
         #[command(subcommand)]

@@ -13,6 +13,7 @@ mod follow;
 mod graph;
 mod init;
 mod kill;
+mod policy;
 mod run;
 mod runs;
 mod schema;
@@ -41,6 +42,7 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
         Command::Agents(args) => agents::list(&args),
         Command::Init(args) => init::init(&args),
         Command::Check(args) => check::check(&args),
+        Command::Policy { command } => policy::run(&command),
         Command::Schema { command } => schema::print(&command),
         Command::Threads { command } => threads::run(&command),
         Command::Runs { command } => runs::run(&command),

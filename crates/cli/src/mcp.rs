@@ -162,6 +162,18 @@ fn names(spec: &AgentSpec) -> BTreeSet<&str> {
     let rules = &spec.policy;
     let allowed = rules.allow.iter().flatten();
     let ruled = allowed.chain(&rules.deny).chain(&rules.approve);
+    let further = rules
+        .rules
+        .iter()
+        .flat_map(|rule| rule.tools.iter().chain(&rule.origin));
+    let signed = rules.grants.iter().map(|grant| &grant.tool);
+    let flow = &rules.flow;
+    let bound = flow.bound.iter().flat_map(|binding| &binding.tools);
+    let ruled = ruled
+        .chain(further)
+        .chain(signed)
+        .chain(&flow.untrusted)
+        .chain(bound);
     let named = ruled.chain(spec.budget.per_tool.keys());
     named.map(String::as_str).collect()
 }

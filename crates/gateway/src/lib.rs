@@ -116,10 +116,11 @@ pub use json::{Bounds, Entries, Items, Json, JsonError, JsonFault, Shape, View};
 pub use loops::LoopRule;
 pub use paraph_gateway_derive::tool;
 pub use policy::{
-    Ask, Binding, Condition, Decimal, Decision, Example, Examples, Fit, Flow, Grant, Hours,
-    Operator, Policy, PolicyEngine, Request, Rule, RuleFault, Scalar, Take, Targets, Then, Verdict,
+    Account, Ask, Binding, Condition, Decimal, Decision, Example, Examples, Fit, Flow, Grant,
+    GrantHeard, Heard, Hours, Operator, Part, Policy, PolicyEngine, Request, Rule, RuleFault,
+    Scalar, Take, Targets, Then, Tried, Verdict, instant,
 };
-pub use record::{CallRecord, Observation, Outcome, Reply, RunRef, Waiting, Why};
+pub use record::{CallRecord, Observation, Outcome, Reply, Ruled, Ruling, RunRef, Waiting, Why};
 pub use redact::{Redaction, Redactor};
 pub use session::{Scope, Session};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};

@@ -6,13 +6,16 @@
 //!
 //! - `rule`, `condition` (with `pointer`, `scalar`, `decimal`, `pattern`, `time`): what rules are made of.
 //! - `ask`, `grant`, `flow`: how people are asked, what may sign for them, what untrusted text closes.
-//! - `engine`: decides. `check` and `fault`: what is wrong with a policy. `explain`, `hash`: words, a name.
+//! - `engine`: decides. `account`: how it came to a decision. `explain`, `hash`: words, a name.
+//! - `check` and `fault`: what is wrong with a policy; `example`: the examples of its rules, tried.
 
+mod account;
 mod ask;
 mod check;
 mod condition;
 mod decimal;
 mod engine;
+mod example;
 mod explain;
 mod fault;
 mod flow;
@@ -24,16 +27,19 @@ mod rule;
 mod scalar;
 mod time;
 
+pub use account::{Account, GrantHeard, Heard, Part};
 pub use ask::Ask;
 pub use condition::{Condition, Operator};
 pub use decimal::Decimal;
 pub use engine::{Decision, PolicyEngine, Request};
+pub use example::Tried;
 pub use fault::RuleFault;
 pub use flow::{Binding, Flow, Targets};
 pub use grant::{Fit, Grant, Take};
 pub(crate) use pattern::{closest, fits};
 pub use rule::{Example, Examples, Hours, Rule, Then};
 pub use scalar::Scalar;
+pub use time::instant;
 
 use crate::tool::Level;
 use serde::{Deserialize, Serialize};
@@ -171,7 +177,11 @@ impl Policy {
         self.most(name, None)
     }
 
-    /// The same where it is known what the tool does to the world.
+    /// The same of a tool of which it is known what it does to the world.
+    pub fn verdict_at(&self, name: &str, level: Level) -> Verdict {
+        self.most(name, Some(level))
+    }
+
     fn most(&self, name: &str, level: Option<Level>) -> Verdict {
         let named = |patterns: &[String]| patterns.iter().any(|pattern| fits(pattern, name));
         let always = |rule: &&Rule| rule.always_speaks(name, level);

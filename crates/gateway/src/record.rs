@@ -4,6 +4,7 @@
 
 use crate::action::ActionId;
 use crate::json::{Bounds, Json};
+use crate::policy::{Decision, Verdict};
 use crate::redact::Redacted;
 use crate::stop::{Failure, Stop};
 use crate::tool::ToolCommand;
@@ -47,12 +48,59 @@ pub struct CallRecord {
     /// The action that was made of it, if it needs a signature. An edited one has another in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionId>,
+    /// What the policy decided about it; nothing before it was asked, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ruling: Option<Ruling>,
     /// How it ended; nothing while it is under way, or if it was cut off before it ended.
     pub outcome: Option<Outcome>,
     /// What the tool gave, if that is more than the model was shown.
     pub full_output: Option<String>,
     /// Milliseconds that the tool ran.
     pub ms: u64,
+}
+
+/// What the policy decided about a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ruling {
+    /// What.
+    pub is: Ruled,
+    /// Which rule decided, as [`crate::Decision::rule`] names it. Nothing if no rule spoke, and then the call is denied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The grant that signed in a person's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
+    /// The hash of the policy.
+    pub policy: String,
+}
+
+/// A verdict without its particulars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ruled {
+    /// It may run.
+    Allowed,
+    /// Somebody has to sign it.
+    Asked,
+    /// It may not run.
+    Denied,
+}
+
+impl Ruling {
+    /// What stands of a decision with a call.
+    pub(crate) fn of(decision: &Decision<'_>) -> Ruling {
+        let is = match decision.verdict {
+            Verdict::Allowed => Ruled::Allowed,
+            Verdict::Ask(_) => Ruled::Asked,
+            Verdict::Denied { .. } => Ruled::Denied,
+        };
+        Ruling {
+            is,
+            rule: decision.rule.map(str::to_owned),
+            grant: None,
+            policy: decision.policy.to_owned(),
+        }
+    }
 }
 
 /// How a call ended.
@@ -77,6 +125,7 @@ impl std::fmt::Debug for CallRecord {
             .field("tool", &self.tool)
             .field("arguments", &Redacted(&self.arguments))
             .field("args_digest", &self.args_digest)
+            .field("ruling", &self.ruling)
             .field("outcome", &self.outcome)
             .field("full_output", &self.full_output.as_deref().map(Redacted))
             .field("ms", &self.ms)

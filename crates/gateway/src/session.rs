@@ -20,7 +20,7 @@ use crate::kill::{self, Target};
 use crate::loops::LoopRule;
 use crate::output;
 use crate::policy::{Targets, Verdict, closest};
-use crate::record::{CallRecord, Observation, Outcome, Reply, RunRef};
+use crate::record::{CallRecord, Observation, Outcome, Reply, Ruling, RunRef};
 use crate::stop::{Failure, Stop};
 use crate::store::{Change, StoreError};
 use crate::tool::Injections;
@@ -264,7 +264,7 @@ impl Session {
     /// The checks 2 to 5, under one lock: nobody else's call comes between them.
     fn admit<'c>(&'c self, key: &str, call: &'c ToolCall) -> Result<Admitted<'c>, Stop> {
         let mut book = self.book();
-        let place = match book.look_up(key, call)? {
+        let mut place = match book.look_up(key, call)? {
             Known::Ended(outcome) => return Ok(Admitted::Ended(outcome)),
             Known::CutOff(place) => *place,
             Known::No => {
@@ -280,7 +280,10 @@ impl Session {
                 place,
             }));
         }
-        let refusal = self.refusal(call);
+        let refusal = self.refusal(call).map(|(failure, ruling)| {
+            place.record.ruling = Some(ruling);
+            failure
+        });
         let watched = refusal.is_none() || self.0.scope.dialect.watches_refusals();
         let refusal = match watched && book.closes_loop(key, call) {
             true => Some(Outcome::Stopped(Stop::LoopDetected)),
@@ -298,17 +301,20 @@ impl Session {
     }
 
     /// The checks 3 and 4. They are made again for a call that was cut off: the rules may have changed.
-    fn refusal(&self, call: &ToolCall) -> Option<Failure> {
+    fn refusal(&self, call: &ToolCall) -> Option<(Failure, Ruling)> {
         let name = call.name();
-        match self.0.parts.rules.policy().verdict(name) {
-            Verdict::Denied { named } => Some(self.denied(name, named)),
-            Verdict::Allowed | Verdict::Ask(_) => {
-                let missing = self.0.parts.tool(name).is_none();
-                missing.then(|| Failure::Missing {
+        let rules = &self.0.parts.rules;
+        let verdict = rules.policy().verdict(name);
+        let failure = match verdict {
+            Verdict::Denied { named } => self.denied(name, named),
+            Verdict::Allowed | Verdict::Ask(_) if self.0.parts.tool(name).is_none() => {
+                Failure::Missing {
                     tool: name.to_owned(),
-                })
+                }
             }
-        }
+            Verdict::Allowed | Verdict::Ask(_) => return None,
+        };
+        Some((failure, rules.by_name(name, verdict)))
     }
 
     fn first_record(&self, key: &str, call: &ToolCall) -> CallRecord {
@@ -323,6 +329,7 @@ impl Session {
             args_hash: call.args_hash().to_owned(),
             args_digest: call.digest().to_owned(),
             action: None,
+            ruling: None,
             outcome: None,
             full_output: None,
             ms: 0,

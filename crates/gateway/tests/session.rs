@@ -502,6 +502,7 @@ async fn rules_that_became_stricter_hold_for_a_call_that_was_cut_off() {
         args_hash: patient.args_hash().into(),
         args_digest: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a".into(),
         action: None,
+        ruling: None,
         outcome: None,
         full_output: None,
         ms: 0,

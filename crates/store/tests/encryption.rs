@@ -98,6 +98,7 @@ fn call(run: RunId) -> CallRecord {
         args_hash: String::new(),
         args_digest: String::new(),
         action: None,
+        ruling: None,
         outcome: None,
         full_output: None,
         ms: 0,

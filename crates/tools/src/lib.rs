@@ -10,6 +10,7 @@
 //! - `refund`: the tool that gives money back, after a person has approved it.
 //! - `http`: tools that are one HTTP request, from configuration.
 //! - `mcp`: the tools of MCP servers.
+//! - `arguments`: what the tools take, before they are made.
 //! - `typed`: from a function with typed arguments to a tool.
 //! - `setting`: values of configuration that may be secret.
 //! - `said`: servers' own words, made fit for our errors.
@@ -20,6 +21,7 @@ mod setting;
 
 mod outbound;
 
+mod arguments;
 mod typed;
 
 mod http;
@@ -35,6 +37,7 @@ mod weather;
 #[path = "../tests/stand_in/mod.rs"]
 mod stand_in;
 
+pub use arguments::arguments;
 pub use error::Error;
 pub use http::{HttpFormat, HttpMethod, HttpTool, http_tool};
 pub use mcp::{McpClient, McpOptions, McpPin, McpPins, McpProtocol, McpReview, McpServer, McpTool};

@@ -26,7 +26,7 @@ const ABOUT: &str = "Read a web page. Gives its title and its text without marku
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Address {
+pub(crate) struct Address {
     /// The whole address, starting with https://
     #[schemars(length(min = 1, max = 4096))]
     url: String,

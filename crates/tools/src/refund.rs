@@ -77,7 +77,7 @@ pub fn issue_refund(outbound: &Outbound, refunds: Refunds) -> Result<DynTool, Er
 /// A refund, as a model asks for it and as a person signs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Refund {
+pub(crate) struct Refund {
     /// The number of the user who gets the money.
     user_id: u64,
     /// How much, in US cents: 4900 is 49.00 USD.

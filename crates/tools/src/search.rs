@@ -55,7 +55,7 @@ impl WebSearch {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Query {
+pub(crate) struct Query {
     /// What to look for.
     #[schemars(length(min = 1, max = 400))]
     query: String,

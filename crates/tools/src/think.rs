@@ -14,7 +14,7 @@ const ABOUT: &str = "Stop and think before the next step. Write down what the re
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Thought {
+pub(crate) struct Thought {
     /// What is known, what is missing, and the plan from here.
     #[schemars(length(min = 1, max = 10_000))]
     reflection: String,

@@ -52,7 +52,7 @@ impl Weather {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Where {
+pub(crate) struct Where {
     /// The place, such as "Boston, Massachusetts, United States".
     #[schemars(length(min = 2, max = 200))]
     place: String,

@@ -4,15 +4,15 @@
 //! limits, is said when a run begins ([`Terms`](crate::Terms)), as for every agent.
 
 use super::actions::actions;
-use super::check::policy_of;
 use super::child::Child;
 use super::file::{AgentFile, AgentSpec, OutputSpec};
 use super::mistake::did_you_mean;
 use super::output::Output;
+use super::policy::{policy_of, targets_of};
 use super::prompt::fill;
 use crate::react::{Speech, speaking};
 use crate::{Agent, Error, Stores};
-use paraph_gateway::{Dialect, DynTool, Fault, Gateway, Price};
+use paraph_gateway::{Dialect, DynTool, Fault, Gateway, Price, ToolSpec};
 use paraph_models::ChatModel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct Voice {
 /// The main agent of a file. Its dialect is the file's.
 ///
 /// # Errors
-/// [`Error::UnknownVariable`] for a variable that the file does not have; [`Error::Gateway`] and
+/// [`Error::UnknownVariable`] for a variable that the file does not have; [`Error::BadTarget`]; [`Error::Gateway`] and
 /// [`Error::EffectAllowed`] if the tools and the rules do not fit together.
 ///
 /// ```
@@ -53,7 +53,13 @@ pub struct Voice {
 /// use std::sync::Arc;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let supply = Supply { builtin: &[], http: None, mcp: None, read: &|_| Err("no files here".into()) };
+/// let supply = Supply {
+///     builtin: &[],
+///     arguments: &|_| None,
+///     http: None,
+///     mcp: None,
+///     read: &|_| Err("no files here".into()),
+/// };
 /// let text = "name = \"greeter\"\nprompt = \"Greet people in {{town}}.\"\nvariables = { town = \"Basel\" }\n";
 /// let file = read_agent_file(text, &supply).map_err(|mistakes| format!("{mistakes:?}"))?.file;
 /// let agent = declared(&file, Parts::of(Stores::in_memory()))?;
@@ -138,10 +144,12 @@ impl Building<'_> {
             output: spec.output.as_ref().map(output).transpose()?,
         };
         let threads = self.parts.stores.threads.clone();
-        let agent = match spec.dialect {
+        let targets = targets_of(&spec.policy, &self.variables)?;
+        let mut agent = match spec.dialect {
             Dialect::Native => speaking(name.to_owned(), speech, gateway)?,
             Dialect::Strict => actions(name.to_owned(), speech, gateway)?,
         };
+        agent.targets = targets;
         Ok(agent.on(threads))
     }
 
@@ -178,7 +186,12 @@ impl Building<'_> {
     ) -> Result<Gateway, Error> {
         let known: Vec<_> = tools
             .iter()
-            .map(|tool| (tool.name.clone(), tool.level))
+            .map(|tool| ToolSpec {
+                name: tool.name.clone(),
+                about: String::new(),
+                schema: serde_json::Value::Null,
+                level: tool.level,
+            })
             .collect();
         let policy = policy_of(&spec.policy, &known)
             .allow_unregistered(allow)

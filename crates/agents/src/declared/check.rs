@@ -5,22 +5,25 @@
 //! to offer. Nothing is connected to, and no secret is looked up.
 
 mod agents;
+mod places;
 mod policy;
+mod rules;
 mod texts;
 mod tools;
-
-pub(super) use policy::policy_of;
 
 use super::file::{AgentFile, AgentSpec};
 use super::keys::{FILE, MAX_FILE};
 use super::mistake::{Mistake, Mistakes, did_you_mean};
+use super::policy::DeclaredPolicy;
 use super::shape::shape;
 use crate::ToolInfo;
 use paraph_gateway::{Dialect, Level, Redaction, Redactor};
 use paraph_models::{ModelSpec, providers};
+use places::Places;
 use serde_json::Value;
-use std::ops::Range;
-use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+use toml::de::DeTable;
+use tools::Tools;
 
 /// Tells every mistake in the settings of an MCP server, which it is given by its name.
 pub type JudgeMcp = dyn Fn(&str, &Value) -> Vec<String>;
@@ -29,6 +32,9 @@ pub type JudgeMcp = dyn Fn(&str, &Value) -> Vec<String>;
 pub struct Supply<'s> {
     /// The tools that it brings.
     pub builtin: &'s [ToolInfo],
+    /// The JSON Schema of what one of them takes, by its name; nothing if it is not known, and then a rule may look at
+    /// any argument.
+    pub arguments: &'s dyn Fn(&str) -> Option<Value>,
     /// What it says of an HTTP tool's settings; nothing if it has no HTTP tools.
     pub http: Option<&'s dyn Fn(&Value) -> HttpFacts>,
     /// Every mistake in an MCP server's settings; nothing if it has no MCP.
@@ -42,6 +48,8 @@ pub struct Supply<'s> {
 pub struct HttpFacts {
     /// What its call does to the world.
     pub level: Level,
+    /// The JSON Schema of what it takes.
+    pub schema: Value,
     /// Every mistake in its settings.
     pub mistakes: Vec<String>,
 }
@@ -60,6 +68,45 @@ pub struct Checked {
 /// # Errors
 /// Every mistake in it, in the order of the text.
 pub fn read_agent_file(text: &str, supply: &Supply<'_>) -> Result<Checked, Vec<Mistake>> {
+    let mut checker = read(text, supply)?;
+    let wrong = checker.examples.found;
+    checker.mistakes.found.extend(wrong);
+    match checker.mistakes.found {
+        found if found.is_empty() => Ok(Checked {
+            file: checker.file,
+            remarks: in_order(checker.remarks.found),
+        }),
+        found => Err(in_order(found)),
+    }
+}
+
+/// The policies of an agent file as the gateway will have them, for `paraph policy`: the main agent's first. Examples
+/// of rules that do not come out as they should are no mistakes here: whoever asks tries them.
+///
+/// # Errors
+/// Every other mistake in the file.
+pub fn read_policies(text: &str, supply: &Supply<'_>) -> Result<Vec<DeclaredPolicy>, Vec<Mistake>> {
+    let checker = read(text, supply)?;
+    if !checker.mistakes.found.is_empty() {
+        return Err(in_order(checker.mistakes.found));
+    }
+    let named = checker.file.all().zip(&checker.tools);
+    let policies = named.map(|((agent, spec), tools)| DeclaredPolicy {
+        agent: agent.to_owned(),
+        spec: spec.policy.clone(),
+        variables: checker.file.variables.clone(),
+        tools: tools.known.clone(),
+        servers: tools
+            .servers
+            .iter()
+            .filter_map(|name| Some((name.clone(), checker.file.mcp.get(name)?.clone())))
+            .collect(),
+    });
+    Ok(policies.collect())
+}
+
+/// Looks at all of a file.
+fn read<'c>(text: &'c str, supply: &'c Supply<'c>) -> Result<Checker<'c>, Vec<Mistake>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut mistakes = Mistakes::of(text);
     if text.len() > MAX_FILE {
@@ -81,23 +128,21 @@ pub fn read_agent_file(text: &str, supply: &Supply<'_>) -> Result<Checked, Vec<M
         // What was recovered would only make us complain of what is not there.
         return Err(in_order(mistakes.found));
     }
-    let read = shape(&root, &FILE, &mut mistakes);
+    let mut read = shape(&root, &FILE, &mut mistakes);
+    let written = rules::taken(&mut read);
     let mut checker = Checker {
         file: serde_json::from_value(read).unwrap_or_default(),
-        places: Places(root.get_ref()),
+        root,
         mistakes,
         remarks: Mistakes::of(text),
+        examples: Mistakes::of(text),
+        tools: Vec::new(),
         supply,
         text,
     };
+    checker.typed(written);
     checker.check();
-    match checker.mistakes.found {
-        found if found.is_empty() => Ok(Checked {
-            file: checker.file,
-            remarks: in_order(checker.remarks.found),
-        }),
-        found => Err(in_order(found)),
-    }
+    Ok(checker)
 }
 
 /// In the order of the text, each once, without what may be a secret.
@@ -115,9 +160,13 @@ fn in_order(mut found: Vec<Mistake>) -> Vec<Mistake> {
 /// A file that is being checked.
 struct Checker<'c> {
     file: AgentFile,
-    places: Places<'c>,
+    root: Spanned<DeTable<'c>>,
     mistakes: Mistakes<'c>,
     remarks: Mistakes<'c>,
+    /// Examples of rules that do not come out as they should.
+    examples: Mistakes<'c>,
+    /// What is known of the tools of each agent, the main one's first.
+    tools: Vec<Tools>,
     supply: &'c Supply<'c>,
     text: &'c str,
 }
@@ -127,9 +176,9 @@ struct Checker<'c> {
 struct Whose<'n>(Option<&'n str>);
 
 impl Whose<'_> {
-    /// A key of this agent as mistakes show it.
+    /// A key of this agent as mistakes show it. The place in a list is written `[n]`.
     fn key(self, path: &[&str]) -> String {
-        let path = path.join(".");
+        let path = path.join(".").replace(".[", "[");
         match self.0 {
             None => path,
             Some(name) if path.is_empty() => format!("agents.{name}"),
@@ -160,10 +209,16 @@ impl Checker<'_> {
             self.context(whose, spec);
             let tools = self.tools(whose, spec);
             self.policy(whose, spec, &tools);
+            self.rules(whose, &spec.policy, &tools);
             self.budget(whose, spec, &tools);
+            self.tools.push(tools);
         }
         self.calls();
         self.unused_variables();
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places(self.root.get_ref())
     }
 
     /// Notes a mistake at a key of an agent.
@@ -173,7 +228,7 @@ impl Checker<'_> {
         what: impl Into<String>,
         instead: impl Into<String>,
     ) {
-        let at = self.places.of(whose, path);
+        let at = self.places().of(whose, path);
         self.mistakes.add(at, &whose.key(path), what, instead);
     }
 
@@ -185,7 +240,7 @@ impl Checker<'_> {
         what: impl Into<String>,
         instead: impl Into<String>,
     ) {
-        let at = self.places.entry(whose, path, entry);
+        let at = self.places().entry(whose, path, entry);
         self.mistakes.add(at, &whose.key(path), what, instead);
     }
 
@@ -241,53 +296,6 @@ impl Checker<'_> {
             ),
         };
         self.wrong_entry((whose, path), spec, what, instead);
-    }
-}
-
-/// Where keys and entries stand in the text.
-struct Places<'t>(&'t DeTable<'t>);
-
-impl Places<'_> {
-    /// Where a key's value stands, or as much of the way there as there is.
-    fn of(&self, whose: Whose<'_>, path: &[&str]) -> Range<usize> {
-        self.find(whose, path).0
-    }
-
-    /// Where an entry of a list stands: a text, or a table of that name.
-    fn entry(&self, whose: Whose<'_>, path: &[&str], entry: &str) -> Range<usize> {
-        let (at, value) = self.find(whose, path);
-        let Some(DeValue::Array(items)) = value else {
-            return at;
-        };
-        let is = |item: &DeValue<'_>| match item {
-            DeValue::String(text) => text == entry,
-            DeValue::Table(table) => table
-                .get("name")
-                .is_some_and(|name| name.get_ref().as_str() == Some(entry)),
-            _ => false,
-        };
-        let found = items.iter().find(|item| is(item.get_ref()));
-        found.map_or(at, |item| item.span())
-    }
-
-    fn find(&self, whose: Whose<'_>, path: &[&str]) -> (Range<usize>, Option<&DeValue<'_>>) {
-        let above = whose.0.map(|name| ["agents", name]);
-        let way = above.iter().flatten().chain(path);
-        let (mut table, mut at, mut value) = (Some(self.0), 0..0, None);
-        for name in way {
-            let Some((key, found)) = table.and_then(|table| table.get_key_value(*name)) else {
-                return (at, None);
-            };
-            table = found.get_ref().as_table();
-            // A table is shown by its name: where it begins may be far above what is wrong.
-            at = if table.is_some() {
-                key.span()
-            } else {
-                found.span()
-            };
-            value = Some(found.get_ref());
-        }
-        (at, value)
     }
 }
 

@@ -1,6 +1,6 @@
 //! An agent file as data. The reader makes it, `paraph run` builds agents of it; nothing is decided here.
 
-use paraph_gateway::{Dialect, Limits, LoopRule, UNLIMITED};
+use paraph_gateway::{Ask, Dialect, Examples, Flow, Grant, Limits, LoopRule, Rule, UNLIMITED};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -97,8 +97,29 @@ pub struct PolicySpec {
     pub deny: Vec<String>,
     /// What a person has to approve.
     pub approve: Vec<String>,
-    /// What holds for the tools that no rule names, by level: `allow`, `approve` or `deny`.
+    /// What holds for the tools that nothing else lets run, by level: `allow`, `approve` or `deny`.
     pub levels: BTreeMap<String, String>,
+    /// How people are asked where no rule says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Ask>,
+    /// Rules that look further than at the name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// Standing signatures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Grant>,
+    /// What holds after a run has read what strangers wrote.
+    #[serde(skip_serializing_if = "is_plain")]
+    pub flow: Flow,
+    /// What its runs are about, by the names under which `flow` binds it: a text, in which variables may stand, a whole
+    /// number, a truth value, or `{ number = "…" }` with such a text.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub targets: BTreeMap<String, Value>,
+}
+
+/// Whether flow rules say nothing.
+fn is_plain(flow: &Flow) -> bool {
+    *flow == Flow::default()
 }
 
 /// What a run may use; nothing where the file does not say.
@@ -210,8 +231,8 @@ impl AgentFile {
     }
 
     /// Stands for all of the file that a run which goes on depends on: prompts, tools, rules, dialect, forms, and the
-    /// agents that are called. Comments, layout and descriptions do not count, nor do the main agent's model, budget
-    /// and loop rule: those are stored with the run. What somebody reviewed of MCP servers' tools is looked at anew
+    /// agents that are called. Comments, layout, descriptions and examples do not count, nor do the main agent's model,
+    /// budget and loop rule: those are stored with the run. What somebody reviewed of MCP servers' tools is looked at anew
     /// whenever they are connected to.
     pub fn digest(&self) -> String {
         let mut counted = self.clone();
@@ -226,6 +247,12 @@ impl AgentFile {
         }
         for agent in counted.agents.values_mut() {
             agent.prompt_file = None;
+        }
+        let called = counted.agents.values_mut();
+        for spec in std::iter::once(&mut counted.main).chain(called) {
+            for rule in &mut spec.policy.rules {
+                rule.examples = Examples::default();
+            }
         }
         for server in counted.mcp.values_mut().filter_map(Value::as_object_mut) {
             server.remove("pins");

@@ -4,10 +4,14 @@
 //! table cannot say, because it concerns several keys or the program, `check` says.
 
 mod agent;
+mod limits;
 mod rules;
 mod tools;
 
 pub(super) use agent::FILE;
+pub(super) use rules::LEVELS;
+
+use paraph_gateway::Decimal;
 
 /// The largest file, in bytes.
 pub(super) const MAX_FILE: usize = 256 * 1024;
@@ -59,6 +63,16 @@ pub(super) enum Kind {
     },
     /// A text, or a secret by its name.
     Setting,
+    /// A whole number of 64 bits, also below 0.
+    Integer,
+    /// A moment: a date with its time and zone, or milliseconds since 1970.
+    Moment,
+    /// One of several kinds, which are told apart by what stands there: a text, a list, a table.
+    Either(&'static [Kind]),
+    /// A list of exactly these.
+    Tuple(&'static [Kind]),
+    /// A table whose keys are nobody's business here.
+    Object,
     /// Any JSON value.
     Json,
     /// A JSON Schema.
@@ -78,6 +92,12 @@ pub(super) enum Form {
     Pattern,
     /// The name of a variable.
     Variable,
+    /// The name of a rule or a grant.
+    Rule,
+    /// A time of the day.
+    Clock,
+    /// A number as JSON writes it.
+    Decimal,
     /// Anything.
     Any,
 }
@@ -90,6 +110,7 @@ impl Form {
     fn letters(self) -> Option<(Letter, Letter, usize)> {
         let tool = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let pattern = |c: char| c.is_ascii_alphanumeric() || "_.*-".contains(c);
+        let rule = |c: char| c.is_ascii_alphanumeric() || "_ -.".contains(c);
         match self {
             Form::Name => Some((
                 |c| c.is_ascii_lowercase(),
@@ -103,14 +124,20 @@ impl Form {
                 |c| c.is_ascii_alphanumeric() || c == '_',
                 64,
             )),
-            Form::Filled | Form::Any => None,
+            Form::Rule => Some((rule, rule, 64)),
+            Form::Filled | Form::Any | Form::Clock | Form::Decimal => None,
         }
     }
 
     /// Whether a text looks like this.
     pub(super) fn fits(self, text: &str) -> bool {
         let Some((first, rest, most)) = self.letters() else {
-            return self == Form::Any || text.chars().any(|c| !c.is_whitespace());
+            return match self {
+                Form::Filled => text.chars().any(|c| !c.is_whitespace()),
+                Form::Clock => is_clock(text),
+                Form::Decimal => Decimal::read(text).is_some(),
+                _ => true,
+            };
         };
         let mut letters = text.chars();
         letters.next().is_some_and(first) && letters.all(rest) && text.len() <= most
@@ -124,6 +151,9 @@ impl Form {
             Form::Tool => Some("^[A-Za-z0-9_.-]{1,128}$"),
             Form::Pattern => Some("^[A-Za-z0-9_.*-]{1,128}$"),
             Form::Variable => Some("^[A-Za-z_][A-Za-z0-9_]{0,63}$"),
+            Form::Rule => Some("^[A-Za-z0-9_ .-]{1,64}$"),
+            Form::Clock => Some("^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"),
+            Form::Decimal => Some(r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?0*[0-9]{1,18})?$"),
             Form::Any => None,
         }
     }
@@ -136,10 +166,33 @@ impl Form {
             Form::Tool => "1 to 128 letters, digits, `_`, `-` or `.`",
             Form::Pattern => "a tool's name, in which `*` stands for any text",
             Form::Variable => "a letter or `_`, then at most 63 letters, digits or `_`",
+            Form::Rule => "1 to 64 letters, digits, spaces, `_`, `-` or `.`",
+            Form::Clock => "a time of the day, `00:00` to `24:00`",
+            Form::Decimal => "a number as a text, such as `0.5`",
             Form::Any => "a text",
         }
     }
 }
+
+/// Whether a text is a time of the day.
+fn is_clock(text: &str) -> bool {
+    let number = |text: &str| match text.len() == 2 && text.bytes().all(|b| b.is_ascii_digit()) {
+        true => text.parse::<u32>().ok(),
+        false => None,
+    };
+    let Some((hours, minutes)) = text.split_once(':') else {
+        return false;
+    };
+    match (number(hours), number(minutes)) {
+        (Some(24), Some(0)) => true,
+        (Some(hours), Some(minutes)) => hours < 24 && minutes < 60,
+        _ => false,
+    }
+}
+
+/// A moment as a pattern of JSON Schema.
+pub(super) const MOMENT: &str =
+    r"^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$";
 
 const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
     Key {

@@ -3,7 +3,7 @@
 //! `paraph schema agent` prints it. It says what stands in the table alone; what needs more than one key, or the
 //! program, only `paraph check` finds.
 
-use super::keys::{FILE, Form, Key, Kind, SECRET, Table};
+use super::keys::{FILE, Form, Key, Kind, MOMENT, SECRET, Table};
 use serde_json::{Map, Value, json};
 
 /// The JSON Schema of agent files, draft 2020-12.
@@ -79,6 +79,19 @@ fn of(kind: &Kind) -> Value {
             "additionalProperties": of(value),
         }),
         Kind::Setting => json!({"anyOf": [{"type": "string"}, table(&SECRET)]}),
+        Kind::Integer => json!({"type": "integer"}),
+        Kind::Moment => json!({"anyOf": [
+            {"type": "string", "pattern": MOMENT},
+            {"type": "integer", "minimum": 0},
+        ]}),
+        Kind::Either(kinds) => json!({"anyOf": kinds.iter().map(of).collect::<Vec<_>>()}),
+        Kind::Tuple(kinds) => json!({
+            "type": "array",
+            "prefixItems": kinds.iter().map(of).collect::<Vec<_>>(),
+            "minItems": kinds.len(),
+            "maxItems": kinds.len(),
+        }),
+        Kind::Object => json!({"type": "object"}),
         Kind::Json => json!({}),
         Kind::Schema => json!({"type": "object"}),
     }

@@ -3,12 +3,16 @@
 //! Called by `check`. A faulty value is left out of the JSON, so that what concerns other keys is found in the same
 //! go. It knows no key by name.
 
+mod words;
+
 use super::keys::{Form, Kind, MAX_JSON_DEPTH, SECRET, Table};
 use super::mistake::{Mistakes, did_you_mean};
+use paraph_gateway::instant;
 use serde_json::{Map, Number, Value};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeFloat, DeInteger, DeTable, DeValue};
+use words::{called, example, small, words};
 
 /// Where a value stands, and how it is called.
 #[derive(Clone)]
@@ -122,6 +126,9 @@ fn one_of(found: &DeTable<'_>, table: &Table, spot: &Spot, mistakes: &mut Mistak
         }
         [_, (second, _), ..] => {
             let key = inside(&spot.key, second.get_ref());
+            let is_there = |name: &&&str| found.contains_key(**name);
+            let names = table.one_of.iter().filter(is_there);
+            let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
             let what = format!("{} exclude each other", names.join(" and "));
             mistakes.add(second.span(), &key, what, "keep one of them");
         }
@@ -186,9 +193,101 @@ fn read(
         (Kind::Setting, DeValue::Table(found)) => {
             Some(Value::Object(read_table(found, &SECRET, spot, mistakes)))
         }
-        (Kind::Schema, DeValue::Table(_)) | (Kind::Json, _) => json(value, spot, 0, mistakes),
+        (Kind::Integer, DeValue::Integer(number)) => match whole(number) {
+            Some(number) => Some(number.into()),
+            None => refuse(kind, &number.to_string(), spot, mistakes),
+        },
+        (Kind::Moment, DeValue::String(_) | DeValue::Datetime(_) | DeValue::Integer(_)) => {
+            moment(value, spot, mistakes)
+        }
+        (Kind::Either(kinds), found) => match kinds.iter().find(|kind| may_be(kind, found)) {
+            Some(kind) => read(value, kind, spot, mistakes),
+            None => refuse(kind, called(found), spot, mistakes),
+        },
+        (Kind::Tuple(kinds), DeValue::Array(items)) => tuple(items, kinds, spot, mistakes),
+        (Kind::Schema | Kind::Object, DeValue::Table(_)) | (Kind::Json, _) => {
+            json(value, spot, 0, mistakes)
+        }
         (_, found) => refuse(kind, called(found), spot, mistakes),
     }
+}
+
+/// Whether a value is of a kind at all, however faulty it may be.
+fn may_be(kind: &Kind, found: &DeValue<'_>) -> bool {
+    match found {
+        DeValue::String(_) => matches!(
+            kind,
+            Kind::Text { .. } | Kind::Word(_) | Kind::Setting | Kind::Moment | Kind::Json
+        ),
+        DeValue::Integer(_) => matches!(
+            kind,
+            Kind::Whole { .. } | Kind::Integer | Kind::Number { .. } | Kind::Moment | Kind::Json
+        ),
+        DeValue::Float(_) => matches!(kind, Kind::Number { .. } | Kind::Json),
+        DeValue::Boolean(_) => matches!(kind, Kind::Flag | Kind::Json),
+        DeValue::Datetime(_) => matches!(kind, Kind::Moment),
+        DeValue::Array(_) => matches!(kind, Kind::List { .. } | Kind::Tuple(_) | Kind::Json),
+        DeValue::Table(_) => matches!(
+            kind,
+            Kind::Table(_)
+                | Kind::Map { .. }
+                | Kind::Setting
+                | Kind::Object
+                | Kind::Schema
+                | Kind::Json
+        ),
+    }
+}
+
+/// A moment as the gateway reads it: RFC 3339, or milliseconds.
+fn moment(value: &Spanned<DeValue<'_>>, spot: &Spot, mistakes: &mut Mistakes<'_>) -> Option<Value> {
+    let text = match value.get_ref() {
+        DeValue::Integer(number) => {
+            return match whole(number).and_then(|number| u64::try_from(number).ok()) {
+                Some(number) => Some(number.into()),
+                None => refuse(&Kind::Moment, &number.to_string(), spot, mistakes),
+            };
+        }
+        DeValue::String(text) => text.to_string(),
+        DeValue::Datetime(moment) => moment.to_string(),
+        found => return refuse(&Kind::Moment, called(found), spot, mistakes),
+    };
+    match instant(&text) {
+        Some(_) => Some(text.into()),
+        None => {
+            let what = format!(
+                "`{}` cannot be `{}`: a moment has a date, a time and a zone",
+                spot.key,
+                short(&text)
+            );
+            let instead = format!("write {}", example(&Kind::Moment));
+            mistakes.add(spot.at.clone(), &spot.key, what, instead);
+            None
+        }
+    }
+}
+
+/// A list of exactly these kinds.
+fn tuple(
+    items: &DeArray<'_>,
+    kinds: &'static [Kind],
+    spot: &Spot,
+    mistakes: &mut Mistakes<'_>,
+) -> Option<Value> {
+    if items.len() != kinds.len() {
+        let found = format!("one of {}", items.len());
+        return refuse(&Kind::Tuple(kinds), &found, spot, mistakes);
+    }
+    let both = items.iter().zip(kinds).enumerate();
+    let read = both.map(|(n, (item, kind))| {
+        let spot = Spot::of(format!("{}[{n}]", spot.key), item.span());
+        read(item, kind, &spot, mistakes)
+    });
+    // Each is looked at, so that all mistakes are found in the same go.
+    let read: Vec<Option<Value>> = read.collect();
+    read.into_iter()
+        .collect::<Option<Vec<_>>>()
+        .map(Value::Array)
 }
 
 fn refuse(kind: &Kind, found: &str, spot: &Spot, mistakes: &mut Mistakes<'_>) -> Option<Value> {
@@ -341,71 +440,4 @@ fn whole(number: &DeInteger<'_>) -> Option<i64> {
 
 fn real(number: &DeFloat<'_>) -> Option<f64> {
     number.as_str().replace('_', "").parse().ok()
-}
-
-/// What a value is, for people.
-fn called(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a text",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a fraction",
-        DeValue::Boolean(_) => "true or false",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "a list",
-        DeValue::Table(_) => "a table",
-    }
-}
-
-/// What may stand there, for people.
-fn words(kind: &Kind) -> String {
-    match kind {
-        Kind::Text { .. } => "a text".to_owned(),
-        Kind::Word(words) => format!("one of {}", words.join(", ")),
-        Kind::Whole {
-            least,
-            most: u64::MAX,
-        } => format!("a whole number from {least}"),
-        Kind::Whole { least, most } => format!("a whole number from {least} to {most}"),
-        Kind::Number { least, most } => format!("a number from {least} to {most}"),
-        Kind::Flag => "true or false".to_owned(),
-        Kind::List { .. } => "a list".to_owned(),
-        Kind::Table(_) | Kind::Map { .. } => "a table".to_owned(),
-        Kind::Setting => "a text, or a secret by its name".to_owned(),
-        Kind::Json => "a value".to_owned(),
-        Kind::Schema => "a JSON Schema, as a table".to_owned(),
-    }
-}
-
-/// An example of what may stand there.
-fn example(kind: &Kind) -> String {
-    match kind {
-        Kind::Text {
-            form: Form::Name | Form::Tool | Form::Variable | Form::Pattern,
-            ..
-        } => "\"a_name\"".to_owned(),
-        Kind::Text { .. } => "\"…\"".to_owned(),
-        Kind::Word(words) => format!("\"{}\"", words.first().copied().unwrap_or_default()),
-        Kind::Whole { least, most } => format!("{}", (*least).max(8).min(*most)),
-        Kind::Number { least, most } => format!("{:.1}", least.max(0.5).min(*most)),
-        Kind::Flag => "true".to_owned(),
-        Kind::List { of, .. } => format!("[{}]", example(of)),
-        Kind::Map { of, .. } => format!("{{ a_name = {} }}", example(of)),
-        Kind::Table(table) => match table.keys.first() {
-            Some(key) => format!("{{ {} = {} }}", key.name, example(&key.kind)),
-            None => "{}".to_owned(),
-        },
-        Kind::Setting => "\"…\" or { env = \"NAME\" }".to_owned(),
-        Kind::Json => "a value".to_owned(),
-        Kind::Schema => "{ type = \"object\" }".to_owned(),
-    }
-}
-
-/// A sentence as part of another.
-fn small(sentence: &str) -> String {
-    let sentence = sentence.trim_end_matches('.');
-    let mut letters = sentence.chars();
-    match letters.next() {
-        Some(first) => first.to_lowercase().chain(letters).collect(),
-        None => String::new(),
-    }
 }

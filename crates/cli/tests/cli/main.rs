@@ -20,6 +20,8 @@ mod mcp;
 mod models;
 mod odd_input;
 #[cfg(unix)]
+mod policy;
+#[cfg(unix)]
 mod postgres;
 mod recordings;
 #[cfg(unix)]

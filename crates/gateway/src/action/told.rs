@@ -2,11 +2,33 @@
 
 use super::{ActionRow, Signer};
 use crate::audit::{Draft, Event, EventKind, Field};
+use crate::record::Ruling;
 use std::collections::BTreeMap;
 
 impl ActionRow {
     /// That this action has come to where it stands now.
     pub(crate) fn told(&self, kind: EventKind, at_ms: u64) -> Draft {
+        self.written(kind, self.event(kind, at_ms))
+    }
+
+    /// That this action was proposed, with the rule by which it was, and the grant that signed it.
+    pub(crate) fn proposed_by(&self, ruling: Option<&Ruling>, at_ms: u64) -> Draft {
+        let mut event = self.event(EventKind::Proposed, at_ms);
+        let named = |ruling: &Ruling| {
+            [
+                ("rule", ruling.rule.clone()),
+                ("grant", ruling.grant.clone()),
+            ]
+        };
+        for (name, value) in ruling.map(named).into_iter().flatten() {
+            if let Some(value) = value {
+                event = event.with(name, value);
+            }
+        }
+        self.written(EventKind::Proposed, event)
+    }
+
+    fn event(&self, kind: EventKind, at_ms: u64) -> Event {
         let said = &self.action.said;
         let event = Event {
             action: Some(self.id().to_string()),
@@ -29,6 +51,10 @@ impl ActionRow {
         if let Some(new) = self.replaced_by {
             event = event.with("replaced_by", new.to_string());
         }
+        event
+    }
+
+    fn written(&self, kind: EventKind, event: Event) -> Draft {
         let detail = self.personal(kind);
         match detail.is_empty() {
             true => event.draft(),

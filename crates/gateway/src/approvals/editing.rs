@@ -4,10 +4,11 @@
 
 use super::{ApprovalError, Approvals, MAX_LOOKS};
 use crate::action::{Action, ActionRow, Ended, Person, Proposal, Refusal, Signer};
-use crate::audit::EventKind;
+use crate::audit::{Draft, EventKind};
 use crate::call::ToolCall;
 use crate::gateway::Gateway;
-use crate::policy::Verdict;
+use crate::policy::{Ask, Request, Targets, Verdict};
+use crate::record::Ruling;
 use crate::store::{Change, Guard, StoreError};
 
 impl Gateway {
@@ -27,7 +28,7 @@ impl Gateway {
         for _ in 0..MAX_LOOKS {
             let row = desk.show(row.id()).await?;
             let at_ms = desk.now().await?;
-            let said = self.edited(&row, &person, (arguments, at_ms))?;
+            let (said, ruling) = self.edited(&row, &person, (arguments, at_ms))?;
             let new =
                 Action::of(said).map_err(|error| ApprovalError::BadArgs(error.to_string()))?;
             let ended = Ended {
@@ -41,7 +42,11 @@ impl Gateway {
                 _ => ApprovalError::Conflict(Box::new(row.clone())),
             })?;
             let new = ActionRow::proposed(new, None);
-            match desk.replace(&row, (&old, &new), at_ms).await {
+            let told = [
+                old.told(EventKind::Decided, at_ms),
+                new.proposed_by(Some(&ruling), at_ms),
+            ];
+            match desk.replace(&row, (&old, &new), told).await {
                 Ok(()) => return Ok(new),
                 Err(StoreError::Refused(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -52,13 +57,15 @@ impl Gateway {
         )))
     }
 
-    /// What would be proposed with other arguments.
+    /// What would be proposed with other arguments, and by which rule. The rules are asked anew: what they want for
+    /// these arguments holds beside what they wanted before. (Of what the run has read only its own session knows, which
+    /// asks them once more before the action is started.)
     fn edited(
         &self,
         row: &ActionRow,
         person: &Person,
         (arguments, now_ms): (&str, u64),
-    ) -> Result<Proposal, ApprovalError> {
+    ) -> Result<(Proposal, Ruling), ApprovalError> {
         let said = &row.action.said;
         let parts = self.parts();
         let tool = parts.tool(&said.tool);
@@ -67,23 +74,40 @@ impl Gateway {
         let call = ToolCall::new(said.tool.clone(), arguments);
         let call = call.map_err(|error| bad(error.to_string()))?;
         tool.check(call.args()).map_err(bad)?;
-        if matches!(
-            parts.rules.policy().verdict(&said.tool),
-            Verdict::Denied { .. }
-        ) {
-            return Err(bad("a rule denies the tool by now".to_owned()));
-        }
         let prepared = tool.prepare(call.args()).map_err(|error| bad(error.text))?;
+        let judged = parts.rules.decide(&Request {
+            tenant: &said.run.tenant,
+            agent: &said.run.agent,
+            user: &said.requester,
+            thread: &said.run.thread,
+            tool: &said.tool,
+            args: &prepared.args,
+            tainted: &[],
+            targets: &Targets::new(),
+            now_ms,
+        });
+        let ask = match judged.verdict {
+            Verdict::Denied { .. } => return Err(bad(judged.to_string())),
+            Verdict::Ask(ask) => ask,
+            Verdict::Allowed => Ask::default(),
+        };
         let stood = said.expires_ms.saturating_sub(said.created_ms);
-        Ok(Proposal {
+        let asked = u64::try_from(ask.expires.as_millis()).unwrap_or(u64::MAX);
+        let ruling = Ruling::of(&judged);
+        let proposal = Proposal {
+            quorum: said.quorum.max(ask.quorum),
+            not_by_requester: said.not_by_requester || ask.not_by_requester,
+            verified: said.verified || ask.verified,
+            policy: judged.policy.to_owned(),
             args: prepared.args,
             says: prepared.says,
             subject: prepared.subject,
             edited: Some((row.id(), person.id.clone())),
             created_ms: now_ms,
-            expires_ms: now_ms.saturating_add(stood),
+            expires_ms: now_ms.saturating_add(stood.min(asked)),
             ..said.clone()
-        })
+        };
+        Ok((proposal, ruling))
     }
 }
 
@@ -92,17 +116,14 @@ impl Approvals {
         &self,
         from: &ActionRow,
         (old, new): (&ActionRow, &ActionRow),
-        at_ms: u64,
+        told: [Draft; 2],
     ) -> Result<(), StoreError> {
         let change = Change {
             guards: vec![Guard::At {
                 id: from.id(),
                 version: from.version,
             }],
-            audit: vec![
-                old.told(EventKind::Decided, at_ms),
-                new.told(EventKind::Proposed, at_ms),
-            ],
+            audit: told.into(),
             actions: vec![old.clone(), new.clone()],
             ..Change::default()
         };

@@ -4,7 +4,7 @@ use super::Checked;
 use crate::action::{Action, ActionRow, Proposal};
 use crate::audit::{AuditEntry, Draft, Event, EventKind, Field, Verifier};
 use crate::json::{Bounds, Json};
-use crate::record::{CallRecord, Observation, Outcome, RunRef};
+use crate::record::{CallRecord, Observation, Outcome, Ruled, Ruling, RunRef};
 use crate::store::{Add, Change, Guard, Kill, Store, StoreError, Wake};
 use crate::tool::Level;
 use std::fmt::Debug;
@@ -120,6 +120,7 @@ pub(super) fn call(run: &Arc<RunRef>, key: &str, seq: u64) -> CallRecord {
         args_hash: "0".repeat(12),
         args_digest: "0".repeat(64),
         action: None,
+        ruling: None,
         outcome: None,
         full_output: None,
         ms: 0,
@@ -138,6 +139,12 @@ pub(super) fn done(mut call: CallRecord, content: &str) -> CallRecord {
         action: None,
     }));
     call.full_output = Some("x".repeat(50_000));
+    call.ruling = Some(Ruling {
+        is: Ruled::Asked,
+        rule: Some("two people at \u{e9}".to_owned()),
+        grant: Some("small".to_owned()),
+        policy: "0".repeat(64),
+    });
     call.ms = 12;
     call
 }

@@ -4,15 +4,15 @@
 
 use super::condition::{Condition, Operator};
 use super::decimal::Exact;
+use super::example::{Tried, tried};
 use super::fault::RuleFault;
 use super::flow::Binding;
 use super::pointer::Pointer;
-use super::rule::{self, Example, Facts, Misfit, Rule, Then};
+use super::rule::{self, Rule, Then};
 use super::scalar::Scalar;
-use super::{Policy, Verdict, closest, fits, flow, grant, time};
+use super::{Policy, Verdict, closest, fits, flow, grant};
 use crate::error::Fault;
-use crate::json::{Bounds, Json};
-use crate::tool::{Level, ToolSpec};
+use crate::tool::ToolSpec;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name of a rule or a grant, in bytes.
@@ -27,6 +27,7 @@ impl Policy {
         let mut names = BTreeSet::new();
         for rule in &self.rules {
             let mut found = rule_faults(rule, tools);
+            found.extend(self.origin_faults(rule, tools));
             if !names.insert(&rule.name) {
                 found.push(RuleFault::Twice);
             }
@@ -53,7 +54,7 @@ impl Policy {
         }
         for tool in tools {
             let effect = tool.level.is_effect();
-            if effect && self.most(&tool.name, Some(tool.level)) == Verdict::Allowed {
+            if effect && self.verdict_at(&tool.name, tool.level) == Verdict::Allowed {
                 faults.push(Fault::EffectAllowed {
                     tool: tool.name.clone(),
                     level: tool.level,
@@ -77,6 +78,22 @@ impl Policy {
             }
         }
         faults
+    }
+
+    /// Origins that no run can have read from: their rule would never speak.
+    fn origin_faults(&self, rule: &Rule, tools: &[ToolSpec]) -> Vec<RuleFault> {
+        let untrusted = |name: &str| {
+            let mut patterns = self.flow.untrusted.iter();
+            patterns.any(|pattern| fits(pattern, name))
+        };
+        let read = |origin: &&String| {
+            let mut names = tools.iter().map(|tool| tool.name.as_str());
+            names.any(|name| fits(origin, name) && untrusted(name))
+        };
+        let all = rule.origin.iter().filter(|origin| !origin.is_empty());
+        all.filter(|origin| !read(origin))
+            .map(|origin| RuleFault::Trusted(origin.clone()))
+            .collect()
     }
 
     fn flow_faults(&self, tools: &[ToolSpec]) -> Vec<RuleFault> {
@@ -103,28 +120,12 @@ fn rule_faults(rule: &Rule, tools: &[ToolSpec]) -> Vec<RuleFault> {
     if !is_name(&rule.name) {
         faults.push(RuleFault::BadName);
     }
-    let compiled = rule::Compiled::of(rule);
-    faults.extend(compiled.as_ref().err().cloned());
+    faults.extend(rule::Compiled::of(rule).err());
     faults.extend(pattern_faults(&rule.tools, tools, rule.then != Then::Deny));
     let pointers = rule.when.iter().map(|one| one.pointer.as_str());
     faults.extend(argument_faults(&rule.tools, pointers, tools));
     faults.extend(contradictions(&rule.when));
-    if let Ok(compiled) = &compiled {
-        let examples = &rule.examples;
-        for (list, all, wanted) in [
-            ("matching", &examples.matching, true),
-            ("not_matching", &examples.not_matching, false),
-        ] {
-            for (index, example) in all.iter().enumerate() {
-                let why = example_fault((rule, compiled), example, wanted, tools);
-                faults.extend(why.map(|why| RuleFault::Example {
-                    list,
-                    number: index + 1,
-                    why,
-                }));
-            }
-        }
-    }
+    faults.extend(tried(rule, tools).into_iter().filter_map(Tried::fault));
     faults
 }
 
@@ -298,66 +299,6 @@ impl Interval {
             (Some((low, from)), Some((high, to))) => low > high || (low == high && !(*from && *to)),
             _ => false,
         }
-    }
-}
-
-/// Why an example does not come out as wanted, if it does not.
-fn example_fault(
-    (rule, compiled): (&Rule, &rule::Compiled),
-    example: &Example,
-    wanted: bool,
-    tools: &[ToolSpec],
-) -> Option<String> {
-    let text = match example.args.as_str() {
-        "" => "{}",
-        text => text,
-    };
-    let args = match Json::read(text, Bounds::default()) {
-        Ok(args) => args,
-        Err(error) => return Some(format!("has arguments that cannot be read: {error}")),
-    };
-    let tool = match (example.tool.as_str(), rule.tools.first()) {
-        ("", Some(first)) => first,
-        (tool, _) => tool,
-    };
-    let registered = tools.iter().find(|spec| spec.name == tool);
-    // What is not known to be harmless is not.
-    let level = match (registered, example.level) {
-        (Some(spec), _) => spec.level,
-        (None, level) => level.unwrap_or(Level::Write),
-    };
-    let facts = Facts {
-        agent: &example.agent,
-        user: &example.user,
-        tainted: &example.origin,
-        minute: example.at.map(time::minute_of_day),
-        args: args.view(),
-    };
-    let misfit = match compiled.is_about(tool, level) {
-        true => compiled.misfit(&facts),
-        false => Some(Misfit::Tool),
-    };
-    match (misfit, wanted) {
-        (None, true) | (Some(_), false) => None,
-        (None, false) => Some("is spoken about, and is not to be".to_owned()),
-        (Some(misfit), true) => Some(format!(
-            "is not spoken about: {}",
-            words(misfit, rule, tool)
-        )),
-    }
-}
-
-fn words(misfit: Misfit, rule: &Rule, tool: &str) -> String {
-    match misfit {
-        Misfit::Tool => format!("the rule is not about `{tool}`"),
-        Misfit::Agent => "the agent is another".to_owned(),
-        Misfit::User => "the user is another".to_owned(),
-        Misfit::Origin => "the run has read nothing of that origin".to_owned(),
-        Misfit::Hours => "it is at another time".to_owned(),
-        Misfit::Condition(index) => match rule.when.get(index) {
-            Some(condition) => format!("it does not hold that {condition}"),
-            None => "a condition does not hold".to_owned(),
-        },
     }
 }
 

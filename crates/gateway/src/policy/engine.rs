@@ -9,8 +9,9 @@
 use super::flow::{self, Targets};
 use super::grant::{self, Fit};
 use super::rule::{self, Facts, Rule, Then};
-use super::{Ask, Policy, Verdict, fits, hash, time};
+use super::{Ask, Policy, Verdict, fits, hash};
 use crate::json::Json;
+use crate::record::Ruling;
 use crate::tool::{Level, ToolSpec};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -18,7 +19,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 /// The name under which flow rules decide.
-const FLOW: &str = "flow:untrusted";
+pub(super) const FLOW: &str = "flow:untrusted";
 
 /// One call, as it is judged.
 #[derive(Clone, Copy, Debug)]
@@ -210,13 +211,7 @@ impl PolicyEngine {
                 ..self.denied(Some(rule), format!("it cannot be read: {why}").into())
             };
         }
-        let facts = Facts {
-            agent: request.agent,
-            user: request.user,
-            tainted: request.tainted,
-            minute: Some(time::minute_of_day(request.now_ms)),
-            args: request.args.view(),
-        };
+        let facts = Facts::of(request);
         if let Some(rule) = self.spoken(&place.deny, &facts).next() {
             return self.denied(Some(&rule.name), Cow::Borrowed(&rule.because));
         }
@@ -224,7 +219,7 @@ impl PolicyEngine {
         let Some(deciding) = asking.or_else(|| self.spoken(&place.allow, &facts).next()) else {
             return self.denied(None, "no rule allows it".into());
         };
-        if let Some(breach) = self.breach(place, request) {
+        if let Some(breach) = self.breach_at(place, request) {
             return self.denied(Some(FLOW), breach.into());
         }
         let mut warnings = Vec::new();
@@ -281,7 +276,11 @@ impl PolicyEngine {
     }
 
     /// Why an effect would leave what was bound for a run that has read untrusted text.
-    fn breach(&self, place: &Place, request: &Request<'_>) -> Option<String> {
+    pub(super) fn breach(&self, request: &Request<'_>) -> Option<String> {
+        self.breach_at(self.tools.get(request.tool)?, request)
+    }
+
+    fn breach_at(&self, place: &Place, request: &Request<'_>) -> Option<String> {
         let source = request.tainted.first()?;
         if !place.level.is_effect() {
             return None;
@@ -303,6 +302,30 @@ impl PolicyEngine {
             .iter()
             .filter_map(|index| self.grants.get(*index));
         grants.filter_map(|grant| grant.fit(request)).collect()
+    }
+
+    /// What [`Policy::verdict`] said of a name, with the first rule by name that says so.
+    pub(crate) fn by_name(&self, name: &str, verdict: Verdict) -> Ruling {
+        let says = |rule: &&rule::Compiled| match (verdict, rule.then) {
+            (Verdict::Denied { .. }, Then::Deny) => rule.always_speaks(name),
+            (Verdict::Ask(_), Then::Ask(_)) | (Verdict::Allowed, Then::Allow) => rule.names(name),
+            _ => false,
+        };
+        let rule = self.rules.iter().find(says);
+        Ruling::of(&Decision {
+            verdict,
+            ..self.denied(rule.map(|rule| &*rule.name), "".into())
+        })
+    }
+
+    /// The rules that can be read, by name, the entries of the lists among them.
+    pub(super) fn rules(&self) -> &[rule::Compiled] {
+        &self.rules
+    }
+
+    /// The grants that can be read, by name.
+    pub(super) fn grants(&self) -> &[grant::Compiled] {
+        &self.grants
     }
 
     pub(super) fn level(&self, tool: &str) -> Option<Level> {

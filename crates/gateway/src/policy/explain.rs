@@ -1,4 +1,4 @@
-//! A policy in words, for one tool: what `paraph policy explain` prints.
+//! A policy in words, for one tool: what `paraph policy explain` prints of a tool's name.
 
 use super::condition::Condition;
 use super::engine::PolicyEngine;
@@ -106,6 +106,7 @@ fn of_rule(rule: &Rule) -> String {
     for (word, patterns) in [
         ("for the agents", &rule.agents),
         ("for the users", &rule.users),
+        ("for the tenants", &rule.tenants),
         ("after untrusted text from", &rule.origin),
     ] {
         if !patterns.is_empty() {
@@ -145,6 +146,7 @@ fn of_grant(grant: &Grant) -> String {
     for (word, patterns) in [
         ("for the agents", &grant.agents),
         ("for the users", &grant.users),
+        ("for the tenants", &grant.tenants),
     ] {
         if !patterns.is_empty() {
             parts.push(format!("{word} {}", patterns.join(", ")));

@@ -35,6 +35,9 @@ pub enum RuleFault {
         /// The registered name that is closest, if one is close.
         suggestion: Option<String>,
     },
+    /// An origin that is no untrusted tool.
+    #[error("its origin `{0}` is no tool that `flow.untrusted` names, and so it would never speak")]
+    Trusted(String),
     /// It looks at an argument that none of its tools takes.
     #[error("`{pointer}` points to an argument that its tools do not take{}", did_you_mean(suggestion.as_deref()))]
     UnknownArgument {

@@ -10,7 +10,7 @@ use super::fault::RuleFault;
 use super::pointer::Pointer;
 use super::rule::one_fits;
 use super::time;
-use crate::json::Shape;
+use crate::json::{Shape, View};
 use serde::{Deserialize, Serialize};
 
 /// A standing signature: it approves calls of one tool that would be asked otherwise, within its caps and
@@ -48,6 +48,9 @@ pub struct Grant {
     /// Names and patterns of the users for whom the agent acts; none is all.
     #[serde(default)]
     pub users: Vec<String>,
+    /// Names and patterns of the tenants whose data it is; none is all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<String>,
     /// How many calls it signs on one thread.
     #[serde(default)]
     pub per_thread: Option<u64>,
@@ -75,6 +78,7 @@ impl Grant {
             when: Vec::new(),
             agents: Vec::new(),
             users: Vec::new(),
+            tenants: Vec::new(),
             per_thread: None,
             per_day: None,
             sum_per_day: None,
@@ -113,8 +117,11 @@ pub(super) struct Compiled {
     until: u64,
     caps: Vec<(Pointer, Exact)>,
     when: Vec<condition::Compiled>,
+    /// The caps and conditions as they were written, for whoever asks why one does not hold.
+    written: (Vec<(String, u64)>, Vec<Condition>),
     agents: Vec<String>,
     users: Vec<String>,
+    tenants: Vec<String>,
     per_thread: Option<u64>,
     per_day: Option<u64>,
     sum_per_day: Option<(Pointer, u64)>,
@@ -130,7 +137,11 @@ impl Compiled {
         if grant.tool.contains('*') {
             return Err(RuleFault::GrantForPattern(grant.tool.clone()));
         }
-        for (list, patterns) in [("agents", &grant.agents), ("users", &grant.users)] {
+        for (list, patterns) in [
+            ("agents", &grant.agents),
+            ("users", &grant.users),
+            ("tenants", &grant.tenants),
+        ] {
             if patterns.iter().any(String::is_empty) {
                 return Err(RuleFault::EmptyPattern(list));
             }
@@ -160,8 +171,10 @@ impl Compiled {
             until: grant.until,
             caps,
             when: when?,
+            written: (grant.at_most.clone(), grant.when.clone()),
             agents: grant.agents.clone(),
             users: grant.users.clone(),
+            tenants: grant.tenants.clone(),
             per_thread: grant.per_thread,
             per_day: grant.per_day,
             sum_per_day,
@@ -175,42 +188,102 @@ impl Compiled {
 
     /// What it would sign with, if it could sign this call of its tool.
     pub(super) fn fit(&self, request: &Request<'_>) -> Option<Fit<'_>> {
-        let args = request.args.view();
-        let number = |pointer: &Pointer| match pointer.find(args)?.shape() {
-            Shape::Number(digits) => Exact::read(digits),
-            _ => None,
-        };
-        let within = |(pointer, cap): &(Pointer, Exact)| {
-            number(pointer).is_some_and(|found| found >= Exact::default() && found <= *cap)
-        };
-        let fits = request.now_ms < self.until
-            && (request.tainted.is_empty() || self.after_untrusted)
-            && one_fits(&self.agents, request.agent)
-            && one_fits(&self.users, request.user)
-            && self.caps.iter().all(within)
-            && self.when.iter().all(|one| one.truth(args).holds(false));
-        if !fits {
-            return None;
+        match self.misfit(request) {
+            None => self.takes(request).ok(),
+            Some(_) => None,
         }
+    }
+
+    /// The same, or in words why it could not.
+    pub(super) fn account(&self, request: &Request<'_>) -> Result<Fit<'_>, String> {
+        if request.tool != self.tool {
+            return Err(format!("it is for `{}`", self.tool));
+        }
+        match self.misfit(request) {
+            None => self.takes(request),
+            Some(misfit) => Err(self.words(misfit)),
+        }
+    }
+
+    /// The first of its parts that does not fit a call of its tool.
+    fn misfit(&self, request: &Request<'_>) -> Option<Misfit> {
+        let args = request.args.view();
+        let beyond = |(pointer, cap): &(Pointer, Exact)| {
+            let found = number(pointer, args);
+            !found.is_some_and(|found| found >= Exact::default() && found <= *cap)
+        };
+        if request.now_ms >= self.until {
+            Some(Misfit::Over)
+        } else if !request.tainted.is_empty() && !self.after_untrusted {
+            Some(Misfit::Untrusted)
+        } else if !one_fits(&self.agents, request.agent) {
+            Some(Misfit::Agent)
+        } else if !one_fits(&self.users, request.user) {
+            Some(Misfit::User)
+        } else if !one_fits(&self.tenants, request.tenant) {
+            Some(Misfit::Tenant)
+        } else if let Some(index) = self.caps.iter().position(beyond) {
+            Some(Misfit::Cap(index))
+        } else {
+            let fails = |one: &condition::Compiled| !one.truth(args).holds(false);
+            self.when.iter().position(fails).map(Misfit::Condition)
+        }
+    }
+
+    fn words(&self, misfit: Misfit) -> String {
+        let (caps, when) = &self.written;
+        match misfit {
+            Misfit::Over => format!("it is over since {}", time::instant_text(self.until)),
+            Misfit::Untrusted => {
+                "the run has read untrusted text, and it does not say `after_untrusted`".to_owned()
+            }
+            Misfit::Agent => "the agent is another".to_owned(),
+            Misfit::User => "the user is another".to_owned(),
+            Misfit::Tenant => "the tenant is another".to_owned(),
+            Misfit::Cap(index) => match caps.get(index) {
+                Some((pointer, cap)) => format!("`{pointer}` is no number from 0 to {cap}"),
+                None => "a cap does not hold".to_owned(),
+            },
+            Misfit::Condition(index) => match when.get(index) {
+                Some(condition) => format!("it does not hold that {condition}"),
+                None => "a condition does not hold".to_owned(),
+            },
+        }
+    }
+
+    /// What a signature for a call that fits has to count, or why even the first would be too much.
+    fn takes(&self, request: &Request<'_>) -> Result<Fit<'_>, String> {
         let mut takes = Vec::new();
+        let mut full = None;
         let mut take = |kind: &str, of: &str, by: u64, max: u64| {
             let counter = self.counter(request.tenant, kind, of);
+            if by > max && full.is_none() {
+                full = Some(format!("it would take {by} of at most {max} (`{counter}`)"));
+            }
             takes.push(Take { counter, by, max });
-            by <= max
         };
         let day = || time::day(request.now_ms);
-        let mut room = self
-            .per_thread
-            .is_none_or(|max| take("thread", request.thread, 1, max));
-        room &= self.per_day.is_none_or(|max| take("day", &day(), 1, max));
-        if let Some((pointer, max)) = &self.sum_per_day {
-            room &= take("sum", &day(), number(pointer)?.to_u64()?, *max);
+        if let Some(max) = self.per_thread {
+            take("thread", request.thread, 1, max);
         }
-        room.then_some(Fit {
-            grant: &self.name,
-            until: self.until,
-            takes,
-        })
+        if let Some(max) = self.per_day {
+            take("day", &day(), 1, max);
+        }
+        if let Some((pointer, max)) = &self.sum_per_day {
+            let found = number(pointer, request.args.view());
+            let Some(by) = found.and_then(|found| found.to_u64()) else {
+                return Err("what it adds up is no whole number from 0 on".to_owned());
+            };
+            take("sum", &day(), by, *max);
+        }
+        match full {
+            Some(why) => Err(why),
+            None => Ok(Fit {
+                grant: &self.name,
+                until: self.until,
+                takes,
+            }),
+        }
     }
 
     /// Names from outside cannot reach into another part of a counter's name.
@@ -218,5 +291,27 @@ impl Compiled {
         let escaped = |text: &str| text.replace('%', "%25").replace('/', "%2F");
         let (tenant, of) = (escaped(tenant), escaped(of));
         format!("grant/{}/{tenant}/{kind}/{of}", escaped(&self.name))
+    }
+}
+
+/// The part of a grant that does not fit a call.
+#[derive(Clone, Copy)]
+enum Misfit {
+    Over,
+    Untrusted,
+    Agent,
+    User,
+    Tenant,
+    /// The place of the cap.
+    Cap(usize),
+    /// The place of the condition.
+    Condition(usize),
+}
+
+/// The number that a pointer finds.
+fn number(pointer: &Pointer, args: View<'_>) -> Option<Exact> {
+    match pointer.find(args)?.shape() {
+        Shape::Number(digits) => Exact::read(digits),
+        _ => None,
     }
 }

@@ -4,6 +4,7 @@
 //! never half used: what it is about is denied.
 
 use super::condition::{self, Condition};
+use super::engine::Request;
 use super::fault::RuleFault;
 use super::{Ask, fits, time};
 use crate::json::View;
@@ -40,6 +41,9 @@ pub struct Rule {
     /// Names and patterns of the users for whom the agent acts.
     #[serde(default)]
     pub users: Vec<String>,
+    /// Names and patterns of the tenants whose data it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<String>,
     /// Names and patterns of untrusted sources: the run has to have read from one of them.
     #[serde(default)]
     pub origin: Vec<String>,
@@ -72,6 +76,7 @@ impl Rule {
             levels: Vec::new(),
             agents: Vec::new(),
             users: Vec::new(),
+            tenants: Vec::new(),
             origin: Vec::new(),
             hours: None,
             when: Vec::new(),
@@ -91,6 +96,7 @@ impl Rule {
     pub(super) fn always_speaks(&self, tool: &str, level: Option<Level>) -> bool {
         let anyway = self.agents.is_empty()
             && self.users.is_empty()
+            && self.tenants.is_empty()
             && self.origin.is_empty()
             && self.hours.is_none()
             && self.when.is_empty();
@@ -238,6 +244,9 @@ pub struct Example {
     pub agent: String,
     /// The user.
     pub user: String,
+    /// The tenant.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tenant: String,
     /// The untrusted sources that the run has read.
     pub origin: Vec<String>,
     /// The time, in milliseconds since 1970 or as RFC 3339. Without one, hours are taken as fitting.
@@ -257,10 +266,24 @@ fn read_args<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
 pub(super) struct Facts<'a> {
     pub(super) agent: &'a str,
     pub(super) user: &'a str,
+    pub(super) tenant: &'a str,
     pub(super) tainted: &'a [String],
     /// Of the day; nothing if it does not matter.
     pub(super) minute: Option<u16>,
     pub(super) args: View<'a>,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn of(request: &Request<'a>) -> Facts<'a> {
+        Facts {
+            agent: request.agent,
+            user: request.user,
+            tenant: request.tenant,
+            tainted: request.tainted,
+            minute: Some(time::minute_of_day(request.now_ms)),
+            args: request.args.view(),
+        }
+    }
 }
 
 /// A rule, read once.
@@ -273,9 +296,12 @@ pub(super) struct Compiled {
     levels: Vec<Level>,
     agents: Vec<String>,
     users: Vec<String>,
+    tenants: Vec<String>,
     origin: Vec<String>,
     hours: Option<Hours>,
     when: Vec<condition::Compiled>,
+    /// The conditions as they were written, for whoever asks why one does not hold.
+    written: Vec<Condition>,
 }
 
 impl Compiled {
@@ -288,6 +314,7 @@ impl Compiled {
             ("tools", &rule.tools),
             ("agents", &rule.agents),
             ("users", &rule.users),
+            ("tenants", &rule.tenants),
             ("origin", &rule.origin),
         ];
         for (list, patterns) in lists {
@@ -310,16 +337,33 @@ impl Compiled {
             levels: rule.levels.clone(),
             agents: rule.agents.clone(),
             users: rule.users.clone(),
+            tenants: rule.tenants.clone(),
             origin: rule.origin.clone(),
             hours: rule.hours,
             when: when?,
+            written: rule.when.clone(),
         })
     }
 
     /// Whether it is about this tool at all.
     pub(super) fn is_about(&self, tool: &str, level: Level) -> bool {
         let levels = self.levels.is_empty() || self.levels.contains(&level);
-        levels && self.tools.iter().any(|pattern| fits(pattern, tool))
+        levels && self.names(tool)
+    }
+
+    /// Whether it names this tool, whatever else it asks for.
+    pub(super) fn names(&self, tool: &str) -> bool {
+        self.tools.iter().any(|pattern| fits(pattern, tool))
+    }
+
+    /// Whether it speaks about every call of this tool, of whatever level that is.
+    pub(super) fn always_speaks(&self, tool: &str) -> bool {
+        let narrowed = [&self.agents, &self.users, &self.tenants, &self.origin];
+        self.names(tool)
+            && self.levels.is_empty()
+            && self.hours.is_none()
+            && self.when.is_empty()
+            && narrowed.iter().all(|patterns| patterns.is_empty())
     }
 
     /// Whether it speaks about a call of a tool that it is about.
@@ -335,6 +379,9 @@ impl Compiled {
         if !one_fits(&self.users, facts.user) {
             return Some(Misfit::User);
         }
+        if !one_fits(&self.tenants, facts.tenant) {
+            return Some(Misfit::Tenant);
+        }
         let from = |source: &String| one_fits(&self.origin, source);
         if !self.origin.is_empty() && !facts.tainted.iter().any(from) {
             return Some(Misfit::Origin);
@@ -348,6 +395,30 @@ impl Compiled {
         let fails = |one: &condition::Compiled| !one.truth(facts.args).holds(narrows);
         self.when.iter().position(fails).map(Misfit::Condition)
     }
+
+    /// The first of its parts that does not fit a call, the tool among them.
+    pub(super) fn silence(&self, tool: &str, level: Level, facts: &Facts<'_>) -> Option<Misfit> {
+        match self.is_about(tool, level) {
+            true => self.misfit(facts),
+            false => Some(Misfit::Tool),
+        }
+    }
+
+    /// A misfit in words.
+    pub(super) fn words(&self, misfit: Misfit, tool: &str) -> String {
+        match misfit {
+            Misfit::Tool => format!("the rule is not about `{tool}`"),
+            Misfit::Agent => "the agent is another".to_owned(),
+            Misfit::User => "the user is another".to_owned(),
+            Misfit::Tenant => "the tenant is another".to_owned(),
+            Misfit::Origin => "the run has read nothing of that origin".to_owned(),
+            Misfit::Hours => "it is at another time".to_owned(),
+            Misfit::Condition(index) => match self.written.get(index) {
+                Some(condition) => format!("it does not hold that {condition}"),
+                None => "a condition does not hold".to_owned(),
+            },
+        }
+    }
 }
 
 /// The part of a rule that does not fit a call.
@@ -356,6 +427,7 @@ pub(super) enum Misfit {
     Tool,
     Agent,
     User,
+    Tenant,
     Origin,
     Hours,
     /// The place of the condition.

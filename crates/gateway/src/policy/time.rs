@@ -34,8 +34,26 @@ pub(super) fn day(now_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Milliseconds since 1970 of an instant such as `2026-11-30T16:30:00Z` or `2026-11-30T17:30:00.5+01:00`.
-pub(super) fn instant(text: &str) -> Option<u64> {
+/// An instant as text, to the second: `2026-11-30T16:30:00Z`.
+pub(super) fn instant_text(now_ms: u64) -> String {
+    let seconds = now_ms / 1000 % 60;
+    let minute = minute_of_day(now_ms);
+    format!(
+        "{}T{:02}:{:02}:{seconds:02}Z",
+        day(now_ms),
+        minute / 60,
+        minute % 60
+    )
+}
+
+/// Milliseconds since 1970 of an instant as policies have it, which is RFC 3339: `2026-11-30T16:30:00Z` or
+/// `2026-11-30T17:30:00.5+01:00`. Nothing for another text.
+///
+/// ```
+/// assert_eq!(paraph_gateway::instant("1970-01-01T01:00:00+01:00"), Some(0));
+/// assert_eq!(paraph_gateway::instant("yesterday"), None);
+/// ```
+pub fn instant(text: &str) -> Option<u64> {
     let (date, rest) = text.split_once(['T', 't'])?;
     let zone = rest.find(['Z', 'z', '+', '-'])?;
     let (clock, zone) = rest.split_at_checked(zone)?;

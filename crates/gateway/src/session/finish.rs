@@ -10,7 +10,7 @@ use crate::call::ToolCall;
 use crate::dialect::Dialect;
 use crate::output;
 use crate::policy::{Decision, Verdict};
-use crate::record::{Observation, Outcome, Reply, Waiting};
+use crate::record::{Observation, Outcome, Reply, Ruling, Waiting};
 use crate::stop::{Failure, Stop};
 use crate::store::{Change, Guard, StoreError};
 use crate::tool::{Injections, Registered, ToolError, ToolOutput, Tried};
@@ -87,6 +87,7 @@ impl Session {
             return self.signed(ticket, tool, injections).await;
         }
         let judged = self.judge(&tool.spec.name, ticket.call.args(), system_ms());
+        ticket.place.record.ruling = Some(Ruling::of(&judged));
         match judged.verdict {
             Verdict::Allowed => {}
             Verdict::Ask(_) => return self.signed(ticket, tool, injections).await,
@@ -223,9 +224,11 @@ impl Session {
     /// was cut off or the store broke, the store is asked before the key is used again.
     async fn write(&self, ticket: &mut Ticket<'_>) -> Result<(), Stop> {
         let mut change = Change::default();
-        if ticket.place.record.ok() {
-            change.add.extend(self.was_read(&ticket.place.record.tool));
+        let record = &ticket.place.record;
+        if record.ok() {
+            change.add.extend(self.was_read(&record.tool));
         }
+        change.audit.extend(self.denial(record));
         let written = self.write_with(ticket, change).await;
         written.map_err(broken)
     }

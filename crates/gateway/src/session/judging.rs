@@ -1,16 +1,19 @@
-//! What the policy says about one call of this run, and what the run has read from strangers.
+//! What the policy says about one call of this run, what the audit hears of that, and what the run has read from
+//! strangers.
 //!
 //! Called before a tool runs, when an action is made of a call, and once more when that is started. That a run has read
 //! from an untrusted tool is kept with its thread: a later run has the same words before it.
 
 use super::{Session, broken};
+use crate::audit::{Draft, Event, EventKind};
 use crate::gateway::Parts;
 use crate::json::Json;
 use crate::policy::{Decision, Request};
-use crate::record::RunRef;
-use crate::stop::Stop;
+use crate::record::{CallRecord, Observation, Outcome, Ruled, Ruling, RunRef};
+use crate::stop::{Failure, Stop};
 use crate::store::Add;
-use std::collections::BTreeSet;
+use crate::tool::Level;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -81,6 +84,16 @@ impl Session {
         })
     }
 
+    /// What has to be written with the record of a call that ended because a rule denies it.
+    pub(super) fn denial(&self, record: &CallRecord) -> Option<Draft> {
+        let ruling = record.ruling.as_ref()?;
+        if ruling.is != Ruled::Denied || record.outcome.is_none() {
+            return None;
+        }
+        let tool = self.0.parts.tool(&record.tool);
+        Some(told_of(record, ruling, tool.map(|tool| tool.spec.level)))
+    }
+
     /// What has to be written with the record of a tool that was read from.
     pub(super) fn was_read(&self, tool: &str) -> Option<Add> {
         match self.0.parts.rules.is_untrusted(tool) {
@@ -88,6 +101,34 @@ impl Session {
             false => None,
         }
     }
+}
+
+/// What the audit is told of a call that a rule denies. A name that is none of ours may be anything, and so it stands
+/// beside the chain, where it can be erased.
+fn told_of(record: &CallRecord, ruling: &Ruling, level: Option<Level>) -> Draft {
+    let mut event = Event {
+        state: Some("denied".to_owned()),
+        tool: level.map(|_| record.tool.clone()),
+        level: level.map(|level| level.to_string()),
+        ..Event::of_run(EventKind::PolicyDecided, &record.run, system_ms())
+    }
+    .with("policy", ruling.policy.as_str());
+    if let Some(rule) = &ruling.rule {
+        event = event.with("rule", rule.as_str());
+    }
+    let mut detail = BTreeMap::new();
+    detail.insert("args_hash".to_owned(), record.args_hash.as_str().into());
+    if level.is_none() {
+        detail.insert("tool".to_owned(), record.tool.as_str().into());
+    }
+    if let Some(Outcome::Observed(Observation {
+        failure: Some(Failure::Denied { why, .. }),
+        ..
+    })) = &record.outcome
+    {
+        detail.insert("why".to_owned(), why.as_str().into());
+    }
+    event.draft_with(detail)
 }
 
 /// Now, by this machine's clock: what only reads does not ask the store for the time.

@@ -14,7 +14,7 @@ use crate::json::Json;
 use crate::kill::{self, Target};
 use crate::output;
 use crate::policy::{Ask, Fit, Verdict};
-use crate::record::{Observation, Outcome, RunRef, Waiting, Why};
+use crate::record::{Observation, Outcome, Ruling, RunRef, Waiting, Why};
 use crate::stop::{Failure, Stop};
 use crate::store::{Add, Change, Find, Guard, StoreError};
 use crate::tool::{Injections, Registered};
@@ -131,6 +131,7 @@ impl Session {
         };
         let now_ms = self.now().await?;
         let judged = self.judge(&name, &prepared.args, now_ms);
+        ticket.place.record.ruling = Some(Ruling::of(&judged));
         let ask = match judged.verdict {
             Verdict::Denied { .. } => {
                 return Ok(Some(failed(ticket.call, by_rule(ticket.call, &judged))));
@@ -201,11 +202,15 @@ impl Session {
         let mut row = ActionRow::proposed(action.clone(), signed);
         self.0.parts.seal.votes(&mut row);
         ticket.place.record.action = Some(row.id());
+        if let Some(ruling) = &mut ticket.place.record.ruling {
+            ruling.grant = grant.map(|fit| fit.grant.to_owned());
+        }
+        let ruling = ticket.place.record.ruling.as_ref();
         let mut change = Change {
             guards: vec![Guard::Alive {
                 scopes: Target::of(said).scopes(),
             }],
-            audit: vec![row.told(EventKind::Proposed, said.created_ms)],
+            audit: vec![row.proposed_by(ruling, said.created_ms)],
             actions: vec![row],
             ..Change::default()
         };

@@ -28,8 +28,9 @@ const ALIKE: [(char, &str); 10] = [
     ),
 ];
 
-fn variant(random: &mut Random) -> String {
-    let mut letters: Vec<char> = NAME.chars().collect();
+/// Another spelling of a name; now and then the name itself.
+pub(crate) fn variant(random: &mut Random, name: &str) -> String {
+    let mut letters: Vec<char> = name.chars().collect();
     let place = random.below(letters.len());
     match random.below(8) {
         0..3 => {
@@ -69,8 +70,8 @@ fn variant(random: &mut Random) -> String {
             ];
             let affix = random.pick(&affixes);
             return match random.chance(50) {
-                true => format!("{affix}{NAME}"),
-                false => format!("{NAME}{affix}"),
+                true => format!("{affix}{name}"),
+                false => format!("{name}{affix}"),
             };
         }
     }
@@ -82,7 +83,7 @@ fn variants() -> Vec<String> {
     let mut random = Random::of(25, 0);
     let mut found = BTreeSet::new();
     while found.len() < 1000 {
-        let other = variant(&mut random);
+        let other = variant(&mut random, NAME);
         if other != NAME {
             found.insert(other);
         }

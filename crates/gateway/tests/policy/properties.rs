@@ -1,7 +1,8 @@
 //! What holds for every policy and every call, over random ones.
 
 use crate::random::{self, Random};
-use paraph_gateway::{Decision, Policy, PolicyEngine, Rule, Then, Verdict};
+use paraph_gateway::{Decision, Heard, Part, Policy, PolicyEngine, Rule, Then, Verdict};
+use std::collections::BTreeSet;
 
 const CASES: u64 = 500;
 
@@ -130,6 +131,53 @@ fn an_effect_is_never_simply_allowed() {
             assert!(!effect || after.verdict != Verdict::Allowed, "{note}");
         });
     }
+}
+
+#[test]
+fn an_account_tells_of_the_same_decision_and_names_who_made_it() {
+    let tools = random::tools();
+    for round in 0..CASES {
+        let mut random = Random::of(19, round);
+        let policy = random::policy(&mut random);
+        let engine = PolicyEngine::new(policy.clone(), &tools);
+        let call = random::call(&mut random);
+        let request = call.request();
+        let decision = engine.decide(&request);
+        let account = engine.account(&request);
+        let note = format!("round {round}: {account:?}");
+        assert_eq!(account.decision, decision, "{note}");
+        let deciding = account
+            .rules
+            .iter()
+            .filter(|heard| heard.part == Part::Decides);
+        let deciding: Vec<_> = deciding.map(|heard| heard.rule).collect();
+        let by_rule = !decision.error && decision.rule != Some("flow:untrusted");
+        let expected: Vec<_> = decision.rule.filter(|_| by_rule).into_iter().collect();
+        assert!(deciding == expected || has_twins(&account.rules), "{note}");
+        let fits = account.grants.iter().filter_map(|heard| heard.fit.clone());
+        assert!(fits.eq(decision.grants.iter().cloned()), "{note}");
+        for silent in account
+            .rules
+            .iter()
+            .filter(|heard| heard.part == Part::Silent)
+        {
+            let mut without = policy.clone();
+            without.rules.retain(|rule| rule.name != silent.rule);
+            let engine = PolicyEngine::new(without, &tools);
+            let again = engine.decide(&request);
+            assert_eq!(
+                (again.verdict, again.rule),
+                (decision.verdict, decision.rule),
+                "{note}"
+            );
+        }
+    }
+}
+
+/// Whether a policy says the same in one of its lists twice.
+fn has_twins(rules: &[Heard<'_>]) -> bool {
+    let names: BTreeSet<_> = rules.iter().map(|heard| heard.rule).collect();
+    names.len() < rules.len()
 }
 
 #[test]

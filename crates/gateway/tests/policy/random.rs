@@ -37,6 +37,7 @@ const PATTERNS: [&str; 12] = [
 ];
 const PEOPLE: [&str; 5] = ["ann", "bob", "support", "weather", "a/b"];
 const PEOPLE_PATTERNS: [&str; 6] = ["ann", "b*", "support", "*", "we*her", "*/*"];
+const DAYS: [u64; 3] = [0, 11_016, 20_787];
 const POINTERS: [&str; 12] = [
     "/a", "/a", "/b", "/b", "/c", "/l/0", "/l/1", "/o/a", "/x~1y", "/t~0", "/l/00", "",
 ];
@@ -229,6 +230,7 @@ pub(crate) fn rule(random: &mut Random, name: &str) -> Rule {
         levels: random.some(20, 2, |random| random.pick(&levels)),
         agents: people(random),
         users: people(random),
+        tenants: people(random),
         origin: random.some(15, 2, |random| random.pick(&PATTERNS).to_owned()),
         hours,
         when: random.some(75, 2, condition),
@@ -254,15 +256,16 @@ fn grant(random: &mut Random, name: &str) -> Grant {
         false if random.chance(50) => "pay",
         false => random.pick(&TOOLS).0,
     };
-    let (agents, users) = match random.chance(20) {
-        true => (people(random), people(random)),
-        false => (Vec::new(), Vec::new()),
+    let (agents, users, tenants) = match random.chance(20) {
+        true => (people(random), people(random), people(random)),
+        false => (Vec::new(), Vec::new(), Vec::new()),
     };
     Grant {
         at_most: random.some(80, 1, cap),
         when: random.some(20, 1, condition),
         agents,
         users,
+        tenants,
         per_thread: count(random),
         per_day: count(random),
         sum_per_day: random.chance(30).then(|| cap(random)),
@@ -371,12 +374,21 @@ pub(crate) struct Call {
 }
 
 pub(crate) fn call(random: &mut Random) -> Call {
-    let tool = match random.chance(3) {
-        true => random
+    let tool = match random.below(100) {
+        0..3 => random
             .pick(&["Pay", "pay ", "nothing", "", "p\u{430}y"])
             .to_owned(),
-        false if random.chance(30) => "pay".to_owned(),
-        false => random.pick(&TOOLS).0.to_owned(),
+        3..6 => {
+            let name = random.pick(&TOOLS).0;
+            crate::names::variant(random, name)
+        }
+        6..35 => "pay".to_owned(),
+        _ => random.pick(&TOOLS).0.to_owned(),
+    };
+    let now_ms = match random.chance(60) {
+        // Few days, so that what is counted by the day adds up.
+        true => random.pick(&DAYS) * 86_400_000 + random.next() % 86_400_000,
+        false => random.next() % 4_000_000_000_000,
     };
     let source = |random: &mut Random| random.pick(&["search", "fetch_page", "mail"]).to_owned();
     let args = args(random);
@@ -386,13 +398,20 @@ pub(crate) fn call(random: &mut Random) -> Call {
             targets.insert(name.to_owned(), scalar(random));
         }
     }
+    let mut names = [0; 4].map(|_| random.pick(&PEOPLE));
+    for place in [0, 3] {
+        // Mostly one tenant and one thread, so that grants are used up.
+        if random.chance(70) {
+            names[place] = "a/b";
+        }
+    }
     Call {
         tool,
         args,
-        names: [0; 4].map(|_| random.pick(&PEOPLE)),
+        names,
         tainted: random.some(40, 2, source),
         targets,
-        now_ms: random.next() % 4_000_000_000_000,
+        now_ms,
     }
 }
 

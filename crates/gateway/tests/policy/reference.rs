@@ -37,6 +37,64 @@ pub(crate) struct Coverage(pub(crate) BTreeMap<String, [u64; 3]>);
 
 type Flat<'a> = BTreeMap<String, View<'a>>;
 
+/// Signatures as somebody would note them by hand: nothing is added up before it is asked for.
+#[derive(Default)]
+pub(crate) struct Notes(Vec<Note>);
+
+struct Note {
+    grant: String,
+    tenant: String,
+    thread: String,
+    day: String,
+    amount: u128,
+}
+
+impl Notes {
+    /// Which of the grants that fit a call signs it: the first by name that has room. It is noted.
+    pub(crate) fn sign(
+        &mut self,
+        naive: &Naive,
+        request: &Request<'_>,
+        fits: &[Signature],
+    ) -> Option<String> {
+        for (name, takes) in fits {
+            let grant = naive.grants.iter().find(|grant| grant["name"] == **name)?;
+            let note = Note {
+                grant: name.clone(),
+                tenant: request.tenant.to_owned(),
+                thread: request.thread.to_owned(),
+                day: calendar(request.now_ms),
+                // Where a grant has a sum, that is the last thing it takes.
+                amount: takes.last().map_or(0, |(_, by, _)| u128::from(*by)),
+            };
+            if self.has_room(grant, &note) {
+                self.0.push(note);
+                return Some(name.clone());
+            }
+        }
+        None
+    }
+
+    fn has_room(&self, grant: &Value, new: &Note) -> bool {
+        let own = || {
+            let notes = self.0.iter();
+            notes.filter(|note| note.grant == new.grant && note.tenant == new.tenant)
+        };
+        let on_day = || own().filter(|note| note.day == new.day);
+        let on_thread = own().filter(|note| note.thread == new.thread).count() as u64;
+        let sum: u128 = on_day().map(|note| note.amount).sum();
+        grant["per_thread"]
+            .as_u64()
+            .is_none_or(|most| on_thread < most)
+            && grant["per_day"]
+                .as_u64()
+                .is_none_or(|most| (on_day().count() as u64) < most)
+            && grant["sum_per_day"][1]
+                .as_u64()
+                .is_none_or(|most| sum + new.amount <= most.into())
+    }
+}
+
 /// A policy as JSON, with the entries of its lists written as rules.
 pub(crate) struct Naive {
     rules: Vec<Value>,
@@ -204,7 +262,7 @@ fn touches(rule: &Value, tool: &str) -> bool {
 }
 
 fn broken(rule: &Value) -> bool {
-    let empty_pattern = ["tools", "agents", "users", "origin"]
+    let empty_pattern = ["tools", "agents", "users", "tenants", "origin"]
         .iter()
         .any(|key| list(&rule[key]).iter().any(|one| one == ""));
     let hours = &rule["hours"];
@@ -259,6 +317,7 @@ fn speaks(
         any("tools", request.tool),
         any("agents", request.agent),
         any("users", request.user),
+        any("tenants", request.tenant),
         levels.is_empty() || levels.iter().any(|one| one == level),
         origins.is_empty()
             || request
@@ -475,7 +534,7 @@ fn signature(
     let useless = limits.iter().all(|limit| limit.is_null())
         || (caps.is_empty() && conditions.is_empty() && sum.is_null());
     let pointers = caps.iter().chain(sum.is_array().then_some(sum));
-    let empty = ["agents", "users"]
+    let empty = ["agents", "users", "tenants"]
         .iter()
         .any(|key| list(&grant[key]).iter().any(|one| one == ""));
     let bad = useless
@@ -511,6 +570,7 @@ fn signature(
         && (request.tainted.is_empty() || grant["after_untrusted"] == true)
         && any("agents", request.agent)
         && any("users", request.user)
+        && any("tenants", request.tenant)
         && capped
         && all.iter().all(|one| *one == Some(true));
     if !fits {

@@ -60,6 +60,14 @@ fn first_table(case: [bool; 7], by_lists: bool) -> (Policy, ToolSpec, Call) {
     (policy, tool("act", level), call.read(sources))
 }
 
+/// The same policy, whose grants sign also in a run that has read untrusted text.
+fn after_untrusted(mut policy: Policy) -> Policy {
+    for grant in &mut policy.grants {
+        grant.after_untrusted = true;
+    }
+    policy
+}
+
 #[test]
 fn the_first_table_says_which_one_wins_for_every_case() {
     let rows = table("| denied | asked");
@@ -79,8 +87,16 @@ fn the_first_table_says_which_one_wins_for_every_case() {
         };
         for by_lists in [true, false] {
             let (policy, tool, call) = first_table(case, by_lists);
-            let engine = PolicyEngine::new(policy, &[tool]);
+            let [.., granted] = case;
+            let after = after_untrusted(policy.clone());
+            let engine = PolicyEngine::new(policy, &[tool.clone()]);
             let decision = engine.decide(&call.request());
+            let after = PolicyEngine::new(after, &[tool]);
+            let after = after.decide(&call.request());
+            // The sentence below the table.
+            let signs = matches!(decision.verdict, Verdict::Ask(_)) && granted;
+            assert_eq!(after.verdict, decision.verdict, "{case:?}");
+            assert_eq!(!after.grants.is_empty(), signs, "{case:?}");
             let is = match decision.verdict {
                 Verdict::Denied { .. } => "denied",
                 Verdict::Ask(_) => "asked",

@@ -33,6 +33,7 @@ pub(crate) fn call(run: &Arc<RunRef>) -> CallRecord {
         args_hash: String::new(),
         args_digest: String::new(),
         action: None,
+        ruling: None,
         outcome: None,
         full_output: None,
         ms: 0,

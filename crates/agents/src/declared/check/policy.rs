@@ -1,14 +1,11 @@
-//! Rules and budgets: whether they fit the tools that there are.
+//! The lists of a policy, and budgets: whether they fit the tools that there are. (Rules and grants: `rules`.)
 
+use super::rules::is_merely_allowed;
 use super::tools::Tools;
 use super::{Checker, Whose};
 use crate::declared::file::{AgentSpec, PolicySpec};
-use paraph_gateway::{Level, Policy, Verdict};
-
-/// Whether a pattern fits a name, as the gateway sees it.
-fn fits(pattern: &str, name: &str) -> bool {
-    Policy::new().allow([pattern]).verdict(name) == Verdict::Allowed
-}
+use crate::declared::policy::{fits, policy_of};
+use paraph_gateway::{ToolSpec, Verdict};
 
 impl Checker<'_> {
     pub(super) fn policy(&mut self, whose: Whose<'_>, spec: &AgentSpec, tools: &Tools) {
@@ -31,8 +28,7 @@ impl Checker<'_> {
 
     /// A rule has to name a tool that is there.
     fn rule(&mut self, whose: Whose<'_>, (list, pattern): (&str, &str), tools: &Tools) {
-        let known = tools.known.iter().any(|(name, _)| fits(pattern, name));
-        if known || tools.may_have(pattern) {
+        if tools.has(pattern) || tools.may_have(pattern) {
             return;
         }
         let what = format!("`policy.{list}` names `{pattern}`, and this agent has no such tool");
@@ -47,13 +43,11 @@ impl Checker<'_> {
         (rules, pattern): (&PolicySpec, &str),
         tools: &Tools,
     ) {
-        let other = Policy::new()
-            .allow(rules.approve.clone())
-            .allow(rules.deny.clone());
-        let effects = tools.known.iter().filter(|(name, level)| {
-            level.is_effect() && fits(pattern, name) && other.verdict(name) != Verdict::Allowed
-        });
-        for (name, level) in effects {
+        for tool in tools.known.iter().filter(|tool| fits(pattern, &tool.name)) {
+            if !is_merely_allowed(rules, tool) {
+                continue;
+            }
+            let (name, level) = (&tool.name, tool.level);
             let what = format!("`{name}` changes something ({level}): to be allowed is not enough");
             let instead = format!("name it in `policy.approve`: `approve = [\"{name}\"]`");
             self.wrong_entry((whose, &["policy", "allow"]), pattern, what, instead);
@@ -63,31 +57,40 @@ impl Checker<'_> {
     /// A run that waits needs somebody, and whoever wrote the file should know.
     fn tell_of_waiting(&mut self, whose: Whose<'_>, rules: &PolicySpec, tools: &Tools) {
         let policy = policy_of(rules, &tools.known);
-        let asked: Vec<_> = tools
-            .known
-            .iter()
-            .filter(|(name, _)| matches!(policy.verdict(name), Verdict::Ask(_)))
-            .map(|(name, _)| format!("`{name}`"))
-            .collect();
-        if asked.is_empty() {
-            return;
-        }
+        let signed = |tool: &&ToolSpec| rules.grants.iter().any(|grant| grant.tool == tool.name);
+        let asked = tools.known.iter().filter(|tool| {
+            let verdict = policy.verdict_at(&tool.name, tool.level);
+            matches!(verdict, Verdict::Ask(_))
+        });
+        let (signed, asked): (Vec<_>, Vec<_>) = asked.partition(signed);
+        let names = |tools: &[&ToolSpec]| {
+            let names: Vec<_> = tools
+                .iter()
+                .map(|tool| format!("`{}`", tool.name))
+                .collect();
+            names.join(", ")
+        };
         let path: &[&str] = match rules.approve.is_empty() {
             true => &["tools"],
             false => &["policy", "approve"],
         };
-        let what = format!(
-            "a person has to approve {} each time: the run waits until somebody does (`paraph approvals list`)",
-            asked.join(", ")
-        );
-        self.remarks
-            .add(self.places.of(whose, path), &whose.key(path), what, "");
+        for (tools, when) in [(asked, "each time"), (signed, "unless a grant signs it")] {
+            if tools.is_empty() {
+                continue;
+            }
+            let what = format!(
+                "a person has to approve {} {when}: the run waits until somebody does (`paraph approvals list`)",
+                names(&tools)
+            );
+            let at = self.places().of(whose, path);
+            self.remarks.add(at, &whose.key(path), what, "");
+        }
     }
 
     pub(super) fn budget(&mut self, whose: Whose<'_>, spec: &AgentSpec, tools: &Tools) {
         let path = &["budget", "per_tool"];
         for name in spec.budget.per_tool.keys() {
-            if tools.may_have(name) || tools.known.iter().any(|(known, _)| known == name) {
+            if tools.may_have(name) || tools.known.iter().any(|known| known.name == *name) {
                 continue;
             }
             let what = format!("`budget.per_tool` names `{name}`, and this agent has no such tool");
@@ -110,46 +113,5 @@ impl Checker<'_> {
             }
             _ => {}
         }
-    }
-}
-
-/// The gateway's rules for these tools. Those that no rule names are judged by what they do to the world.
-pub(crate) fn policy_of(spec: &PolicySpec, tools: &[(String, Level)]) -> Policy {
-    let written = Policy {
-        allow: spec.allow.clone().unwrap_or_default(),
-        deny: spec.deny.clone(),
-        ..Policy::new()
-    };
-    let written = spec
-        .approve
-        .iter()
-        .fold(written, |policy, name| policy.ask(name, Default::default()));
-    // The gateway wants every rule to fit a tool; patterns may be meant for tools that come and go.
-    let mut policy = Policy {
-        deny: spec.deny.clone(),
-        ..Policy::new()
-    };
-    for (name, level) in tools {
-        let rule = match written.verdict(name) {
-            Verdict::Allowed => "allow",
-            Verdict::Ask(_) => "approve",
-            Verdict::Denied { named: true } => "deny",
-            Verdict::Denied { named: false } => by_level(spec, *level),
-        };
-        policy = match rule {
-            "allow" => policy.allow([name]),
-            "approve" => policy.ask(name, Default::default()),
-            _ => policy,
-        };
-    }
-    policy
-}
-
-fn by_level(spec: &PolicySpec, level: Level) -> &str {
-    match (spec.levels.get(&level.to_string()), level) {
-        (Some(rule), _) => rule,
-        (None, Level::Read) if spec.allow.is_none() => "allow",
-        (None, Level::Read) => "deny",
-        (None, _) => "approve",
     }
 }

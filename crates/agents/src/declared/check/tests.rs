@@ -2,7 +2,10 @@
 //! the reader: what one takes the other takes.
 
 use super::*;
-use crate::agent_schema;
+use crate::declared::policy::policy_of;
+use crate::{PolicySpec, agent_schema};
+use paraph_gateway::ToolSpec;
+use serde_json::json;
 
 type Beside = fn(&str) -> Result<String, String>;
 
@@ -30,12 +33,18 @@ fn supply() -> (Vec<ToolInfo>, Beside) {
 }
 
 fn read(text: &str) -> Result<Checked, Vec<Mistake>> {
+    supplied(|supply| read_agent_file(text, supply))
+}
+
+/// What a reader gives that is handed what a program could offer.
+fn supplied<T>(reader: impl FnOnce(&Supply<'_>) -> T) -> T {
     let (builtin, read) = supply();
     let http = |settings: &Value| HttpFacts {
         level: match settings.get("method") {
             Some(method) if method == "POST" => Level::Write,
             _ => Level::Read,
         },
+        schema: Value::Null,
         mistakes: match settings.get("url") {
             Some(url) if url == "nonsense" => vec!["`url`: it is no address".to_owned()],
             _ => Vec::new(),
@@ -47,11 +56,23 @@ fn read(text: &str) -> Result<Checked, Vec<Mistake>> {
     };
     let supply = Supply {
         builtin: &builtin,
+        arguments: &arguments,
         http: Some(&http),
         mcp: Some(&mcp),
         read: &read,
     };
-    read_agent_file(text, &supply)
+    reader(&supply)
+}
+
+/// What the tool `pay` takes.
+fn arguments(name: &str) -> Option<Value> {
+    (name == "pay").then(|| {
+        json!({
+            "type": "object",
+            "properties": {"user_id": {"type": "integer"}, "amount_cents": {"type": "integer"}},
+            "additionalProperties": false,
+        })
+    })
 }
 
 /// A file without mistakes, and these lines behind its first two.
@@ -115,6 +136,7 @@ fn what_the_program_does_not_have_cannot_be_used() {
     let (builtin, beside) = supply();
     let supply = Supply {
         builtin: &builtin,
+        arguments: &arguments,
         http: None,
         mcp: None,
         read: &beside,
@@ -481,8 +503,6 @@ fn whoever_writes_a_rule_that_makes_runs_wait_is_told() {
 
 #[test]
 fn rules_are_completed_by_levels() {
-    use super::policy::policy_of;
-    use crate::PolicySpec;
     use paraph_gateway::Verdict;
     let tools = [
         ("read_a", Level::Read),
@@ -490,7 +510,12 @@ fn rules_are_completed_by_levels() {
         ("write_a", Level::Write),
         ("wipe", Level::Delete),
     ];
-    let tools = tools.map(|(name, level)| (name.to_owned(), level));
+    let tools = tools.map(|(name, level)| ToolSpec {
+        name: name.to_owned(),
+        about: String::new(),
+        schema: Value::Null,
+        level,
+    });
     let names = |names: &[&str]| {
         names
             .iter()
@@ -531,11 +556,13 @@ fn rules_are_completed_by_levels() {
     ];
     for (spec, expected) in table {
         let policy = policy_of(&spec, &tools);
-        let verdicts = tools.clone().map(|(name, _)| match policy.verdict(&name) {
-            Verdict::Allowed => "allow",
-            Verdict::Ask(_) => "ask",
-            Verdict::Denied { .. } => "deny",
-        });
+        let verdicts = tools
+            .each_ref()
+            .map(|tool| match policy.verdict(&tool.name) {
+                Verdict::Allowed => "allow",
+                Verdict::Ask(_) => "ask",
+                Verdict::Denied { .. } => "deny",
+            });
         assert_eq!(verdicts, expected, "{spec:?}");
     }
 }
@@ -648,3 +675,5 @@ fn the_table_describes_every_key_of_the_data() {
         assert!(described.contains_key(key), "`{key}` is not described");
     }
 }
+
+mod rules;

@@ -5,6 +5,7 @@ use crate::declared::file::AgentSpec;
 use crate::declared::keys::MAX_PROMPT;
 use crate::declared::mistake::did_you_mean;
 use crate::declared::output::Output;
+use crate::declared::policy::target_texts;
 use crate::declared::prompt::placeholders;
 use paraph_gateway::{Dialect, Redaction, Redactor, ToolCall};
 use serde_json::Value;
@@ -35,7 +36,7 @@ impl Checker<'_> {
                 Some(close) => format!("did you mean `{{{{{close}}}}}`?"),
                 None => format!("write it below [variables]: `{name} = \"…\"`"),
             };
-            let whole = self.places.of(whose, path);
+            let whole = self.places().of(whose, path);
             // Where the variable itself stands, in a prompt of many lines.
             let written = self.text.get(whole.clone()).unwrap_or_default();
             let offset = written.find(&format!("{{{{{name}")).unwrap_or(0);
@@ -130,19 +131,18 @@ impl Checker<'_> {
     }
 
     pub(super) fn unused_variables(&mut self) {
-        let prompts: Vec<&str> = self
-            .file
-            .all()
-            .map(|(_, spec)| spec.prompt.as_str())
-            .collect();
-        let used: Vec<&str> = prompts.iter().flat_map(|text| placeholders(text)).collect();
+        let prompts = self.file.all().map(|(_, spec)| spec.prompt.as_str());
+        let specs = self.file.all().map(|(_, spec)| &spec.policy);
+        let targets = specs.flat_map(target_texts).map(|(_, text)| text);
+        let texts: Vec<&str> = prompts.chain(targets).collect();
+        let used: Vec<&str> = texts.iter().flat_map(|text| placeholders(text)).collect();
         let names = self.file.variables.keys();
         let unused: Vec<String> = names
             .filter(|name| !used.contains(&name.as_str()))
             .cloned()
             .collect();
         for name in unused {
-            let at = self.places.of(Whose(None), &["variables", &name]);
+            let at = self.places().of(Whose(None), &["variables", &name]);
             let what = format!("no prompt uses `{{{{{name}}}}}`");
             let advice = did_you_mean(&name, used.iter().copied());
             let advice = if used.is_empty() {
@@ -157,7 +157,7 @@ impl Checker<'_> {
 
     /// Looks at every text of the file for what could be a secret.
     pub(super) fn secrets(&mut self) {
-        let root = self.places.0;
+        let root = self.root.get_ref();
         let mut found = Vec::new();
         search(root, "", &mut found);
         for (at, key) in found {

@@ -3,19 +3,25 @@
 use super::{Checker, Whose};
 use crate::declared::file::AgentSpec;
 use crate::declared::mistake::did_you_mean;
-use paraph_gateway::Level;
+use crate::declared::policy::fits;
+use paraph_gateway::{Level, ToolSpec};
 use serde_json::Value;
 
 /// What is known of an agent's tools before it runs.
 #[derive(Default)]
 pub(super) struct Tools {
-    /// Names and levels.
-    pub(super) known: Vec<(String, Level)>,
+    /// Those that are known, as far as they are.
+    pub(super) known: Vec<ToolSpec>,
     /// The MCP servers that have others: `server__tool`, where only the server knows which.
     pub(super) servers: Vec<String>,
 }
 
 impl Tools {
+    /// Whether a name or a pattern fits a tool that is known.
+    pub(super) fn has(&self, pattern: &str) -> bool {
+        self.known.iter().any(|tool| fits(pattern, &tool.name))
+    }
+
     /// Whether a name or a pattern can fit a tool that only a server knows.
     pub(super) fn may_have(&self, pattern: &str) -> bool {
         let prefixed = |server: &String| {
@@ -28,7 +34,7 @@ impl Tools {
     /// What to write instead of a name that no tool has.
     pub(super) fn advice(&self, name: &str) -> String {
         let of_servers: Vec<String> = self.servers.iter().map(|it| format!("{it}__*")).collect();
-        let known = self.known.iter().map(|(name, _)| name.as_str());
+        let known = self.known.iter().map(|tool| tool.name.as_str());
         did_you_mean(name, known.chain(of_servers.iter().map(String::as_str)))
     }
 }
@@ -41,7 +47,7 @@ impl Checker<'_> {
             self.http(whose, settings, &mut tools);
         }
         for name in &spec.tools.agents {
-            self.add((whose, "agents"), name, Level::Read, &mut tools);
+            self.add((whose, "agents"), called(name), &mut tools);
         }
         let servers = &self.file.mcp;
         let unknown: Vec<String> = spec
@@ -64,24 +70,18 @@ impl Checker<'_> {
     }
 
     /// Adds a tool, if it is the only one of its name.
-    fn add(
-        &mut self,
-        (whose, list): (Whose<'_>, &str),
-        name: &str,
-        level: Level,
-        tools: &mut Tools,
-    ) {
-        if tools.known.iter().any(|(known, _)| known == name) {
-            let what = format!("this agent has two tools called `{name}`");
+    fn add(&mut self, (whose, list): (Whose<'_>, &str), tool: ToolSpec, tools: &mut Tools) {
+        if tools.known.iter().any(|known| known.name == tool.name) {
+            let what = format!("this agent has two tools called `{}`", tool.name);
             self.wrong_entry(
                 (whose, &["tools", list]),
-                name,
+                &tool.name,
                 what,
                 "leave one out, or call it something else",
             );
             return;
         }
-        tools.known.push((name.to_owned(), level));
+        tools.known.push(tool);
     }
 
     fn builtin(&mut self, whose: Whose<'_>, spec: &AgentSpec, tools: &mut Tools) {
@@ -94,7 +94,12 @@ impl Checker<'_> {
                 self.wrong_entry((whose, &["tools", "builtin"]), name, what, advice);
                 continue;
             };
-            self.add((whose, "builtin"), name, level, tools);
+            let tool = ToolSpec {
+                schema: (self.supply.arguments)(name).unwrap_or(Value::Null),
+                level,
+                ..called(name)
+            };
+            self.add((whose, "builtin"), tool, tools);
         }
     }
 
@@ -117,18 +122,23 @@ impl Checker<'_> {
         let complete = ["name", "description", "url"]
             .iter()
             .all(|key| settings.get(key).is_some());
-        let level = match complete {
+        let (level, schema) = match complete {
             true => {
                 let facts = judge(settings);
                 for mistake in facts.mistakes {
                     let what = format!("the tool `{name}`: {mistake}");
                     self.wrong_entry((whose, &["tools", "http"]), name, what, "");
                 }
-                facts.level
+                (facts.level, facts.schema)
             }
-            false => Level::Read,
+            false => (Level::Read, Value::Null),
         };
-        self.add((whose, "http"), name, level, tools);
+        let tool = ToolSpec {
+            schema,
+            level,
+            ..called(name)
+        };
+        self.add((whose, "http"), tool, tools);
     }
 
     /// MCP servers stand once in a file, whoever uses them.
@@ -148,5 +158,15 @@ impl Checker<'_> {
                 self.wrong(place, format!("the MCP server `{name}`: {mistake}"), "");
             }
         }
+    }
+}
+
+/// A tool that reads, of which nothing but its name is known.
+fn called(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        about: String::new(),
+        schema: Value::Null,
+        level: Level::Read,
     }
 }

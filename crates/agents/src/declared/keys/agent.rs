@@ -1,6 +1,7 @@
 //! The keys of the file itself, and of an agent that others in it call.
 
-use super::rules::{BUDGET_TABLE, CONTEXT_TABLE, OUTPUT_TABLE, POLICY_TABLE};
+use super::limits::{BUDGET_TABLE, CONTEXT_TABLE, OUTPUT_TABLE};
+use super::rules::POLICY_TABLE;
 use super::tools::{MCP, TOOLS_TABLE};
 use super::{Form, Key, Kind, LINE, MAX_PROMPT, PATH, SPEC, Table, key, needed, text};
 

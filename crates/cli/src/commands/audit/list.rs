@@ -8,12 +8,14 @@ use crate::output::{note, print, print_json, table};
 use crate::pieces::{Raw, raw};
 use crate::stores::Kept;
 use crate::terminal::printable_line;
-use paraph_gateway::{AuditEntry, Event};
+use paraph_gateway::{AuditEntry, Event, Field};
 use serde::Serialize;
 use serde_json::Value;
 
 /// The longest text in a column, in characters.
 const CELL: usize = 60;
+/// How much of a policy's hash is shown, in characters; `--json` has all of it.
+const HASH: usize = 12;
 /// The longest detail, in characters.
 const DETAIL: usize = 160;
 
@@ -45,6 +47,8 @@ pub(super) async fn list(kept: &Kept, args: &AuditListArgs) -> Result<u8, Failur
         "WHAT",
         "STATE",
         "TOOL",
+        "RULE",
+        "POLICY",
         "ACTION",
         "WHO AND WHY",
     ];
@@ -86,17 +90,51 @@ fn line(entry: &AuditEntry) -> Vec<String> {
         time(event.at_ms),
         word(event.kind),
         cell(event.state.as_ref()),
-        cell(event.tool.as_ref().or(event.scope.as_ref())),
+        tool(&event, entry.detail.as_deref()),
+        rule(&event),
+        match event.fields.get("policy") {
+            Some(Field::Text(hash)) => printable_line(hash, HASH),
+            _ => "-".to_owned(),
+        },
         cell(event.action.as_ref()),
         detail(entry.detail.as_deref()),
     ]
 }
 
+/// The tool, or what a kill switch stops. A name that no tool has stands beside the chain.
+fn tool(event: &Event, detail: Option<&str>) -> String {
+    let named = event.tool.clone().or(event.scope.clone());
+    let named = named.or_else(|| said(detail)?.get("tool")?.as_str().map(str::to_owned));
+    match named {
+        Some(name) => printable_line(&name, CELL),
+        None => "-".to_owned(),
+    }
+}
+
+/// The rule that decided, and the grant that signed.
+fn rule(event: &Event) -> String {
+    let text = |name: &str| match event.fields.get(name) {
+        Some(Field::Text(text)) => Some(printable_line(text, CELL)),
+        _ => None,
+    };
+    match (text("rule"), text("grant")) {
+        (Some(rule), Some(grant)) => format!("{rule}, grant {grant}"),
+        (Some(rule), None) => rule,
+        (None, Some(grant)) => format!("grant {grant}"),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// What stands beside an entry, if it was not erased.
+fn said(detail: Option<&str>) -> Option<Value> {
+    let value: Value = serde_json::from_str(detail?).ok()?;
+    value.get("said").cloned()
+}
+
 /// Who it was, and what they said, if that was not erased.
 fn detail(detail: Option<&str>) -> String {
-    let value: Option<Value> = detail.and_then(|text| serde_json::from_str(text).ok());
-    let said = value.as_ref().and_then(|value| value.get("said"));
-    let text = |name: &str| said.and_then(|said| said.get(name)).and_then(Value::as_str);
+    let said = said(detail);
+    let text = |name: &str| said.as_ref()?.get(name)?.as_str();
     let words: Vec<_> = ["by", "why", "says"]
         .into_iter()
         .filter_map(text)

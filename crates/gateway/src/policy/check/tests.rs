@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::policy::tests::shop;
-use crate::policy::{Ask, Examples, Grant, Hours};
+use crate::policy::{Ask, Example, Examples, Grant, Hours, time};
+use crate::tool::Level;
 
 fn mistakes(policy: &Policy) -> Vec<String> {
     let faults = policy.check(&shop());
@@ -277,7 +278,9 @@ fn examples_that_do_not_come_out_are_told_with_their_number() {
             ann("{}"),
         ],
     };
-    let policy = Policy::new().rule(Rule { examples, ..rule });
+    let policy = Policy::new()
+        .untrusted(["search"])
+        .rule(Rule { examples, ..rule });
     assert_eq!(
         mistakes(&policy),
         [
@@ -288,6 +291,62 @@ fn examples_that_do_not_come_out_are_told_with_their_number() {
             "the rule `r`: example 7 of `matching` is not spoken about: it is at another time",
             "the rule `r`: example 8 of `matching` is not spoken about: the rule is not about `search`",
             "the rule `r`: example 3 of `not_matching` is spoken about, and is not to be",
+        ]
+    );
+}
+
+#[test]
+fn examples_are_tried_one_by_one_for_whoever_asks() {
+    let example = |args: &str| Example {
+        args: args.into(),
+        ..Example::default()
+    };
+    let rule = |name: &str| Rule {
+        when: vec![Condition::new("/amount_cents", Operator::Above(500.into()))],
+        examples: Examples {
+            matching: vec![example(r#"{"amount_cents":501}"#)],
+            not_matching: vec![example(r#"{"amount_cents":501}"#)],
+        },
+        ..Rule::new(name, Then::Deny, ["issue_refund"])
+    };
+    let broken = Rule {
+        hours: Some(Hours { from: 5, to: 5 }),
+        ..rule("b")
+    };
+    let tried = |rule: &str, list, fault: Option<&str>| Tried {
+        rule: rule.to_owned(),
+        list,
+        number: 1,
+        fault: fault.map(str::to_owned),
+    };
+    let unread = "its rule cannot be read: its hours are to be two different times of the day, `00:00` to `24:00`";
+    let policy = Policy::new().rule(rule("a")).rule(broken);
+    assert_eq!(
+        policy.try_examples(&shop()),
+        [
+            tried("a", "matching", None),
+            tried(
+                "a",
+                "not_matching",
+                Some("is spoken about, and is not to be")
+            ),
+            tried("b", "matching", Some(unread)),
+            tried("b", "not_matching", Some(unread)),
+        ]
+    );
+}
+
+#[test]
+fn an_origin_that_nobody_distrusts_is_told() {
+    let rule = Rule {
+        origin: vec!["search".into(), "fetch_*".into()],
+        ..Rule::new("r", Then::Deny, ["issue_refund"])
+    };
+    let policy = Policy::new().untrusted(["se*"]).rule(rule);
+    assert_eq!(
+        mistakes(&policy),
+        [
+            "the rule `r`: its origin `fetch_*` is no tool that `flow.untrusted` names, and so it would never speak"
         ]
     );
 }
