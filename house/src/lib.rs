@@ -10,7 +10,9 @@
 //! - [`sources`]: rules on one Rust file;
 //! - [`pure`]: rules on the step machine, which must stay free of time, chance and input;
 //! - [`manifests`]: crate arrows, inherited lints, forbidden dependencies;
-//! - [`documents`]: rules on any text file, and on the two documents that must stay true.
+//! - [`documents`]: rules on any text file, and on the two documents that must stay true;
+//! - [`security`]: that SECURITY.md has each threat, and that the tests it names are there;
+//! - [`doors`]: no flag, variable or kind of build that only tests use.
 
 mod finding;
 
@@ -25,5 +27,9 @@ pub mod pure;
 pub mod manifests;
 
 pub mod documents;
+
+pub mod security;
+
+pub mod doors;
 
 pub use finding::Finding;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use house::tree::{TextFile, root, text_files};
-use house::{Finding, documents, manifests, pure, sources};
+use house::{Finding, documents, doors, manifests, pure, security, sources};
 
 /// Ends the test with all findings, sorted by place.
 fn report(findings: impl IntoIterator<Item = Finding>) {
@@ -113,4 +113,22 @@ fn the_readme_has_a_status_table_and_the_architecture_is_short_and_whole() {
         Err(missing) => found.push(missing),
     }
     report(found);
+}
+
+#[test]
+fn the_page_on_security_has_every_threat_and_names_tests_that_are_there() {
+    let files = files();
+    let found = match file(&files, security::PAGE) {
+        Ok(page) => security::check(page, &files),
+        Err(missing) => vec![missing],
+    };
+    report(found);
+}
+
+#[test]
+fn what_is_shipped_has_no_door_that_only_tests_use() {
+    let files = files();
+    let missing = file(&files, doors::SETTINGS).err();
+    let shipped = files.iter().filter(|file| doors::is_shipped(file));
+    report(shipped.flat_map(doors::check).chain(missing));
 }

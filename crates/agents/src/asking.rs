@@ -18,16 +18,19 @@ use paraph_gateway::{
 use paraph_graph::{Ctx, NodeError};
 use paraph_models::{
     Assembler, ChatModel, ChatReply, ChatRequest, Estimate, FinishReason, Message, ModelError,
-    Usage, estimate_message,
+    Repair, Repaired, Usage, estimate_message, repair,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 /// An answer cut shorter than this is of no use, so the model is not asked for it.
 const SHORTEST_ANSWER: u64 = 64;
+
+/// Of how many repairs of a conversation an event tells.
+const SHOWN_REPAIRS: usize = 20;
 
 /// What the nodes of one run find in their context.
 pub(crate) struct RunContext {
@@ -46,6 +49,8 @@ pub(crate) struct RunContext {
     pub(crate) session: OnceCell<Session>,
     /// The model's attempts, of this process and of those before it.
     pub(crate) attempts: AtomicU64,
+    /// How many repairs of the conversation this process has told of.
+    pub(crate) repairs_told: AtomicUsize,
 }
 
 /// A node's way to the model and to the gateway.
@@ -184,6 +189,40 @@ impl<'r> Asking<'r> {
         let used = self.session.budget().used();
         let attempts = self.run.attempts.load(Ordering::Relaxed);
         Spent::now(ctx.run_id(), self.base, &used, attempts)
+    }
+
+    /// A conversation as it can be sent: every call has its result. Says so if it had to be mended for that.
+    pub(crate) async fn sound(
+        &self,
+        teller: &dyn Teller,
+        step: u64,
+        history: &[Message],
+    ) -> Result<Vec<Message>, Early> {
+        let Repaired {
+            messages,
+            mut repairs,
+        } = repair(history);
+        let count = repairs.len();
+        // The same faults are there at each step of a run.
+        if self.run.repairs_told.fetch_max(count, Ordering::Relaxed) < count {
+            repairs.truncate(SHOWN_REPAIRS);
+            let unanswered = repairs.iter().filter_map(|repair| match repair {
+                Repair::Answered { tool, .. } => Some(tool.clone()),
+                _ => None,
+            });
+            let unanswered: Vec<_> = unanswered.collect();
+            self.session
+                .history_repaired(count as u64, &unanswered)
+                .await?;
+            teller
+                .emit(AgentEventData::HistoryRepaired {
+                    step,
+                    repairs,
+                    count: count as u64,
+                })
+                .await?;
+        }
+        Ok(messages)
     }
 
     /// Begins a decision and says so. It counts when it is made; one that is cut off does not.

@@ -7,6 +7,7 @@ use crate::RunResult;
 use crate::waits::Approval;
 use paraph_gateway::{Budget, Stop, UNLIMITED};
 use paraph_graph::RunId;
+use paraph_models::Repair;
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened in a run.
@@ -162,6 +163,16 @@ pub enum AgentEventData {
         step: u64,
         /// How many messages.
         messages: u64,
+    },
+    /// The conversation could not be sent as it is kept: some call has no result, say. What is sent was mended; what
+    /// is kept stays as it is, and no call was made again. Told once for each fault and process.
+    HistoryRepaired {
+        /// The step that needed it.
+        step: u64,
+        /// What was mended, the first of it if it is much.
+        repairs: Vec<Repair>,
+        /// How much that is in all.
+        count: u64,
     },
     /// Something happened in the run of an agent that this one called as a tool.
     Child {

@@ -6,7 +6,7 @@
 use crate::asking::{Asking, Early};
 use crate::calling::Calling;
 use crate::conversation::{Conversation, HasMessages, add_messages};
-use crate::declared::{ContextSpec, Output, Sent, Summary, within};
+use crate::declared::{ContextSpec, Output, Sent, Summary, beside, within};
 use crate::ending::{Ending, keep_first};
 use crate::outcome::{RunResult, TraceRow, of_messages};
 use crate::run::{Application, Route};
@@ -17,7 +17,7 @@ use crate::{Agent, AgentEventData, Error};
 use futures::future::BoxFuture;
 use paraph_gateway::{Dialect, Gateway, LlmError, Stop};
 use paraph_graph::{Ctx, END, Goto, Graph, NodeError, State, Update, with};
-use paraph_models::{Body, ChatRequest, Message, Messages, ToolSpec, repair};
+use paraph_models::{Body, ChatRequest, Estimate, Message, Messages, ToolSpec};
 use std::sync::Arc;
 
 const MODEL: &str = "model";
@@ -191,6 +191,20 @@ struct Speaker {
     tools: Vec<ToolSpec>,
 }
 
+impl Speaker {
+    /// What these limits leave for the conversation: instructions and tools are sent with every request.
+    fn room(&self, limits: &ContextSpec, summary: Option<&Summary>) -> Result<ContextSpec, Ending> {
+        let fixed = ChatRequest {
+            tools: self.tools.clone(),
+            ..ChatRequest::new([Message::system(self.speech.instructions(summary))])
+        };
+        beside(limits, Estimate::of(&fixed).total()).map_err(|detail| Ending {
+            detail: Some(detail),
+            ..Ending::from(Stop::LlmError(LlmError::ContextOverflow))
+        })
+    }
+}
+
 impl HasMessages for ReactState {
     fn conversation(&self) -> &Conversation {
         &self.messages
@@ -301,10 +315,13 @@ async fn answer(
     let begun = run.begin_step(ctx).await?;
     let step = begun.0;
     let speech = &speaker.speech;
-    let sound = repair(&state.messages).messages;
+    let sound = run.sound(ctx, step, &state.messages).await?;
     let sound: Vec<Message> = sound.into_iter().map(shown).collect();
     let sent = match &speech.context {
-        Some(limits) => within(sound, limits, state.summary.as_ref(), (run, ctx, step)).await?,
+        Some(limits) => {
+            let limits = speaker.room(limits, state.summary.as_ref())?;
+            within(sound, &limits, state.summary.as_ref(), (run, ctx, step)).await?
+        }
         None => Sent {
             messages: sound,
             summary: None,

@@ -18,7 +18,7 @@ use paraph_graph::{
     Outcome, RunId, RunOptions, Snapshot, Source, State, Stream, Thread,
 };
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use tokio::sync::OnceCell;
 
 /// What the engine takes beside a model's decision and its calls: one superstep each, and some air.
@@ -247,6 +247,7 @@ fn context_of<A: Application>(agent: &Agent, terms: &Terms, run: RunId, again: b
         again,
         session: OnceCell::new(),
         attempts: AtomicU64::new(0),
+        repairs_told: AtomicUsize::new(0),
     }
 }
 

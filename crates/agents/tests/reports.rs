@@ -7,10 +7,17 @@
 )]
 
 use futures::StreamExt as _;
-use paraph_agents::{Agent, Case, RunResult, Stores, Terms, react, support};
-use paraph_gateway::{Dialect, DynTool, Gateway, Json, Limits, MemoryStore, Policy, ToolError};
-use paraph_models::{ChatModel, ChatRequest, Chunk, ChunkStream, ModelError, ScriptedModel};
+use paraph_agents::{Agent, AgentEventData, Case, RunResult, Stores, Terms, react, support};
+use paraph_gateway::{
+    Dialect, DynTool, Event, EventKind, Field, Gateway, Json, Limits, MemoryStore, Policy,
+    ToolError,
+};
+use paraph_models::{
+    ChatModel, ChatRequest, Chunk, ChunkStream, MISSING_RESULT, Message, ModelError, Repair,
+    ScriptedModel, ToolCallDelta,
+};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -41,8 +48,9 @@ impl ChatModel for Played {
     fn stream<'a>(&'a self, request: &'a ChatRequest) -> ChunkStream<'a> {
         let mut sent = self.sent.lock().unwrap();
         let turn = self.turns.get(sent.len()).cloned().unwrap();
-        let texts = request.messages.iter().map(|m| m.text().into_owned());
-        sent.push(texts.collect::<Vec<_>>().join("\n"));
+        let said = |m: &Message| format!("{} {}", m.kind(), m.text());
+        let said: Vec<_> = request.messages.iter().map(said).collect();
+        sent.push(said.join("\n"));
         futures::stream::iter(turn).boxed()
     }
 }
@@ -77,6 +85,96 @@ fn hands_over() -> (Agent, Arc<AtomicUsize>) {
         .build()
         .unwrap();
     (react("worker", "Work.", gateway).unwrap(), ran)
+}
+
+fn calls(id: &str, name: &str, arguments: &str) -> Vec<Result<Chunk, ModelError>> {
+    vec![Ok(Chunk {
+        tool_calls: vec![ToolCallDelta {
+            index: Some(0),
+            id: Some(id.to_owned()),
+            name: Some(name.to_owned()),
+            arguments: arguments.to_owned(),
+            ..ToolCallDelta::default()
+        }],
+        ..Chunk::default()
+    })]
+}
+
+/// An agent whose tool counts how often it was begun, and does not come back.
+fn never_comes_back(records: Arc<dyn paraph_gateway::Store>) -> (Agent, Arc<AtomicUsize>) {
+    let begun = Arc::new(AtomicUsize::new(0));
+    let counter = begun.clone();
+    let schema = json!({"type": "object"});
+    let tool = DynTool::new("post", "Posts", schema, move |_: Json| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        std::future::pending::<Result<String, ToolError>>()
+    });
+    let gateway = Gateway::builder(records)
+        .dynamic(tool)
+        .policy(Policy::new().allow(["post"]))
+        .build()
+        .unwrap();
+    (react("poster", "Post.", gateway).unwrap(), begun)
+}
+
+/// A01, langgraph#4289: a turn with calls was saved and their results were not. A08, autogen#3408: the same,
+/// seen by whoever loads the conversation while the call was pending.
+#[tokio::test]
+async fn a01_a08_a_call_without_result_is_answered_as_unknown_said_once_and_not_made_again() {
+    let records = MemoryStore::shared();
+    let (agent, begun) = never_comes_back(records.clone());
+    let model = Played::new([
+        calls("c1", "post", "{}"),
+        calls("c2", "nowhere", "{}"),
+        says("Hello."),
+    ]);
+    let terms = Terms::new(model.clone(), "t");
+    let mut run = agent.start("Post it", &terms).await.unwrap();
+    while let Some(event) = run.next().await {
+        if let AgentEventData::ToolStarted { .. } = event.data {
+            break;
+        }
+    }
+    run.control()
+        .request_cancel(paraph_graph::CancelReason::User);
+    let cancelled = run.result().await;
+    assert_eq!(cancelled.stop().to_string(), "cancelled");
+
+    let mut run = agent.start("hello?", &terms).await.unwrap();
+    let mut told = Vec::new();
+    let mut answer = None;
+    while let Some(event) = run.next().await {
+        match event.data {
+            AgentEventData::HistoryRepaired {
+                step,
+                repairs,
+                count,
+            } => told.push((step, repairs, count)),
+            AgentEventData::RunEnded { result, .. } => answer = result.answer().map(str::to_owned),
+            _ => {}
+        }
+    }
+    assert_eq!(answer.as_deref(), Some("Hello."));
+    let answered = Repair::Answered {
+        call_id: "c1".to_owned(),
+        tool: "post".to_owned(),
+    };
+    assert_eq!(told, [(1, vec![answered], 1)]);
+    assert_eq!(begun.load(Ordering::SeqCst), 1);
+    let chain = records.audit("local", 0, 100).await.unwrap();
+    let events = chain.iter().map(|entry| Event::read(&entry.event).unwrap());
+    let repaired: Vec<_> = events
+        .filter(|event| event.kind == EventKind::HistoryRepaired)
+        .map(|event| event.fields)
+        .collect();
+    let fields = [
+        ("count".to_owned(), Field::from(1_u64)),
+        ("unanswered".to_owned(), Field::from("post")),
+    ];
+    assert_eq!(repaired, [BTreeMap::from(fields)]);
+    let sent = model.sent();
+    let expected = format!("human Post it\nai \ntool {MISSING_RESULT}\nhuman hello?");
+    assert!(sent[1].ends_with(&expected), "{}", sent[1]);
 }
 
 /// A10, openai-agents-python#1840: a draft that was refused is not replayed to the next model.

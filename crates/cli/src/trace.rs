@@ -175,12 +175,8 @@ impl Trace {
                 let line = format!("route  {from} -> {to}: {cause}");
                 Some(self.screen.paint(Ink::Dim, &line))
             }
-            AgentEventData::Summarised { step, messages } => {
-                let line = format!(
-                    "{}  think  summarised {messages} older messages",
-                    self.step(*step)
-                );
-                Some(self.screen.paint(Ink::Dim, &line))
+            AgentEventData::Summarised { .. } | AgentEventData::HistoryRepaired { .. } => {
+                self.conversation(&event.data)
             }
             AgentEventData::Child { .. } => self.child(&event.data),
             AgentEventData::Budget { budget } => {
@@ -193,6 +189,37 @@ impl Trace {
             }
             _ => None,
         }
+    }
+
+    /// What was done to the conversation before it was sent.
+    fn conversation(&self, data: &AgentEventData) -> Option<String> {
+        let (ink, step, what) = match data {
+            AgentEventData::Summarised { step, messages } => {
+                let what = format!("summarised {messages} older messages");
+                (Ink::Dim, step, what)
+            }
+            AgentEventData::HistoryRepaired {
+                step,
+                repairs,
+                count,
+            } => {
+                let first = repairs.first().map(|first| {
+                    let others = match count.saturating_sub(1) {
+                        0 => String::new(),
+                        more => format!(" (and {more} more)"),
+                    };
+                    format!(": {}{others}", printable_line(&first.to_string(), DETAIL))
+                });
+                let what = format!(
+                    "mended the conversation that is sent{}",
+                    first.unwrap_or_default()
+                );
+                (Ink::Yellow, step, what)
+            }
+            _ => return None,
+        };
+        let line = format!("{}  think  {what}", self.step(*step));
+        Some(self.screen.paint(ink, &line))
     }
 
     /// A line of an agent that was called, behind its name.

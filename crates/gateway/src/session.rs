@@ -10,6 +10,7 @@ mod ledger;
 mod running;
 mod sending;
 mod signing;
+mod telling;
 
 use crate::book::{Book, Known, Place};
 use crate::budget::{Budget, Usage};

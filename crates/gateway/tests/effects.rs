@@ -179,6 +179,8 @@ async fn a_refusal_is_read_by_the_model_and_closes_the_subject_for_the_thread() 
     waits(fork.call("b", &cents(3)).await.unwrap());
 }
 
+/// D20, agent-os#1564: no answer is no refusal; its actor is the clock. D21, hermes-agent#40877: and what nobody
+/// decided about in time is not reached by other means either.
 #[tokio::test]
 async fn no_decision_in_time_is_no_refusal_of_a_person() {
     let stage = Stage::new();

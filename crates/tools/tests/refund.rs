@@ -214,6 +214,7 @@ async fn arguments_out_of_bounds_never_become_an_action() {
     waits(session.call("largest", &largest).await.unwrap());
 }
 
+/// K02, razorpay-mcp-server#128: the gateway derives the key and sends it.
 #[tokio::test]
 async fn a_service_is_sent_the_refund_with_its_key_and_its_token() {
     let till = Till::default();
@@ -241,6 +242,7 @@ async fn a_service_is_sent_the_refund_with_its_key_and_its_token() {
     assert_eq!(read(&done), receipt(&format!("re_{}", &key[..4])));
 }
 
+/// K01, medusa#16681: a refund that is tried again after a timeout has the key of the first attempt.
 #[tokio::test]
 async fn a_lost_answer_is_looked_up_and_the_service_counts_one() {
     let till = Till::default();
@@ -269,6 +271,7 @@ async fn a_lost_answer_is_looked_up_and_the_service_counts_one() {
     );
 }
 
+/// K01: and where it has to be sent again, that is under the key of the first attempt.
 #[tokio::test]
 async fn a_request_that_never_arrived_is_sent_again_after_a_while_under_the_same_key() {
     let till = Till::default();

@@ -13,6 +13,26 @@ pub(crate) struct Shown {
     pub(crate) left_out: Vec<Message>,
 }
 
+/// What these limits leave for the conversation, where so many tokens are sent beside it in any case.
+///
+/// # Errors
+/// A sentence that names both, if nothing is left: then there is no request that keeps within the limit.
+pub(crate) fn beside(limits: &ContextSpec, fixed: usize) -> Result<ContextSpec, String> {
+    let max_tokens = match limits.max_tokens {
+        Some(most) if most <= fixed => {
+            return Err(format!(
+                "instructions and tools alone take about {fixed} tokens of the {most} that `context.max_tokens` \
+                 allows; nothing was sent"
+            ));
+        }
+        most => most.map(|most| most - fixed),
+    };
+    Ok(ContextSpec {
+        max_tokens,
+        ..limits.clone()
+    })
+}
+
 /// What of a conversation (without instructions) keeps within these limits. The task, which is the last message of a
 /// person, is shown whatever the limits say, and so is the newest group of a call and its results.
 pub(crate) fn shown(messages: Vec<Message>, limits: &ContextSpec) -> Shown {
@@ -149,6 +169,29 @@ mod tests {
                 "{whole} {most}"
             );
         }
+    }
+
+    /// A14, langchain#34664: the meter of the context counted the messages alone.
+    #[test]
+    fn a14_what_is_sent_beside_the_conversation_counts_against_the_limit() {
+        let limits = ContextSpec {
+            max_messages: Some(9),
+            max_tokens: Some(1_000),
+            ..ContextSpec::default()
+        };
+        let left = ContextSpec {
+            max_tokens: Some(400),
+            ..limits.clone()
+        };
+        assert_eq!(beside(&limits, 600), Ok(left));
+        let nothing = "instructions and tools alone take about 1000 tokens of the 1000 that \
+                       `context.max_tokens` allows; nothing was sent";
+        assert_eq!(beside(&limits, 1_000), Err(nothing.to_owned()));
+        let by_number = ContextSpec {
+            max_tokens: None,
+            ..limits
+        };
+        assert_eq!(beside(&by_number, 1_000_000), Ok(by_number));
     }
 
     #[test]

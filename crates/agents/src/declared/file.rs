@@ -146,7 +146,7 @@ pub struct BudgetSpec {
 pub struct ContextSpec {
     /// The most messages.
     pub max_messages: Option<usize>,
-    /// The most tokens, as we estimate them.
+    /// The most tokens of a request, instructions and tools included, as we estimate them.
     pub max_tokens: Option<usize>,
     /// What becomes of the others.
     pub when_full: WhenFull,

@@ -19,10 +19,10 @@ use futures::future::{BoxFuture, join_all};
 use futures::stream::{StreamExt as _, unfold};
 use paraph_gateway::{Dialect, Gateway, Injections, Scope, Stop};
 use paraph_graph::{Control, NodeError, RunId};
-use paraph_models::{ChatRequest, Message, Messages, ToolSpec, repair};
+use paraph_models::{ChatRequest, Message, Messages, ToolSpec};
 use serde_json::Value;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use tokio::sync::{OnceCell, mpsc};
 
 /// An agent that is run by hand.
@@ -51,6 +51,7 @@ impl Talk<'_> {
             again: false,
             session: OnceCell::new(),
             attempts: AtomicU64::new(0),
+            repairs_told: AtomicUsize::new(0),
         };
         context.open_by_hand().await.map_err(Error::Stopped)?;
         let (tell, told) = mpsc::unbounded_channel();
@@ -195,7 +196,7 @@ impl Loop {
         let (step, begun) = asking.begin_step(&teller).await?;
         self.step = step;
         let mut messages = vec![Message::system(self.instructions.clone())];
-        messages.extend(repair(&self.messages).messages);
+        messages.extend(asking.sound(&teller, step, &self.messages).await?);
         let request = ChatRequest {
             tools: self.tools.clone(),
             ..ChatRequest::new(messages)

@@ -9,6 +9,7 @@
 mod agent_files;
 mod approvals;
 mod attacks;
+mod canaries;
 mod configuration;
 #[cfg(feature = "pictures")]
 mod graphs;
@@ -26,6 +27,7 @@ mod postgres;
 mod recordings;
 #[cfg(unix)]
 mod refund;
+mod reports;
 mod results;
 #[cfg(unix)]
 mod resuming;

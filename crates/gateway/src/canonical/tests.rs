@@ -199,8 +199,17 @@ fn spelled_otherwise(value: &serde_json::Value) -> String {
     }
 }
 
+/// So many cases, or as many as `PROPTEST_CASES` says if that is more.
+fn at_least(cases: u32) -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    ProptestConfig {
+        cases: asked.cases.max(cases),
+        ..asked
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(at_least(400))]
 
     #[test]
     fn canonical_text_is_a_fixed_point_and_one_line(value in value()) {

@@ -1,6 +1,7 @@
 //! The order of the action checks as a table, and what must not crash.
 
 use super::*;
+use proptest::prelude::*;
 
 fn reason(text: &str) -> String {
     parse_action(text).unwrap_err().to_string()
@@ -113,4 +114,68 @@ fn raw_action_shows_what_the_model_sent() {
         raw_action(&large).view().get("raw").and_then(View::as_str),
         Some(large.as_str())
     );
+}
+
+/// Something like an action: its parts, others, and what makes a text no JSON.
+fn like_an_action() -> impl Strategy<Value = String> {
+    let value = prop_oneof![
+        Just("\"tool\"".to_owned()),
+        Just("\"final\"".to_owned()),
+        Just("\"invalid\"".to_owned()),
+        Just("{}".to_owned()),
+        Just("null".to_owned()),
+        Just("2512292042121000001".to_owned()),
+        Just("1e999".to_owned()),
+        Just("[".repeat(400)),
+        Just("\"\\ud800\"".to_owned()),
+        Just("{\"a\":{\"a\":-0.0}}".to_owned()),
+        any::<String>().prop_map(|text| serde_json::Value::from(text).to_string()),
+        any::<String>(),
+    ];
+    let key = prop_oneof![
+        Just("kind".to_owned()),
+        Just("name".to_owned()),
+        Just("args".to_owned()),
+        Just("answer".to_owned()),
+        Just("k\\u0069nd".to_owned()),
+        Just("more".to_owned()),
+    ];
+    let entries = proptest::collection::vec((key, value), 0..5).prop_map(|entries| {
+        let written = entries
+            .iter()
+            .map(|(key, value)| format!("\"{key}\":{value}"));
+        format!("{{{}}}", written.collect::<Vec<_>>().join(","))
+    });
+    let cut = (entries.clone(), any::<prop::sample::Index>()).prop_map(|(text, at)| {
+        let end = text.floor_char_boundary(at.index(text.len() + 1));
+        text.get(..end).unwrap_or_default().to_owned()
+    });
+    prop_oneof![4 => entries, 1 => cut, 1 => any::<String>()]
+}
+
+proptest! {
+    #[test]
+    fn fuzz_any_text_is_an_action_that_says_the_same_again_or_a_reason(text in like_an_action()) {
+        let shown = raw_action(&text).to_string();
+        match parse_action(&text) {
+            Ok(Step::Tool(call)) => {
+                prop_assert!(!call.name().is_empty());
+                let name = serde_json::Value::from(call.name());
+                let written = format!(r#"{{"kind":"tool","name":{name},"args":{}}}"#, call.args());
+                prop_assert_eq!(parse_action(&written), Ok(Step::Tool(call)));
+                prop_assert_eq!(parse_action(&shown), parse_action(&text));
+            }
+            Ok(Step::Final(answer)) => {
+                prop_assert_eq!(answer.trim_matches(is_python_space), answer.as_str());
+                prop_assert!(!answer.is_empty());
+                prop_assert_eq!(parse_action(&shown), Ok(Step::Final(answer)));
+            }
+            Err(stop) => {
+                let reason = stop.to_string();
+                prop_assert!(reason.starts_with("invalid_action:"), "{}", reason);
+                // What is shown of it is JSON, and no action either.
+                prop_assert!(parse_action(&shown).is_err(), "{}", shown);
+            }
+        }
+    }
 }

@@ -38,6 +38,7 @@ fn plain_texts_stay_as_they_are_without_a_warning() {
     assert_eq!(block(code), (code.to_owned(), vec![]));
 }
 
+/// E09, agent-secret#66: text that runs the other way or has no width changes what an approver sees.
 #[test]
 fn what_cannot_be_seen_is_written_out() {
     let one = "1 character that cannot be seen is written out";
@@ -101,6 +102,7 @@ fn what_cannot_be_seen_is_written_out() {
     assert_eq!(block("a\r\n\tb\u{85}").0, "a\\r\n\tb\\u{85}");
 }
 
+/// E12, deno#36195: marks of direction passed where other controls were written out.
 #[test]
 fn all_twelve_bidi_controls_are_written_out_and_said() {
     let controls = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
@@ -231,6 +233,7 @@ static NOT_IN_FIELD: LazyLock<Regex> =
 static NOT_IN_BLOCK: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[[\p{C}\p{Z}\p{DI}]--[ \n\t]]").unwrap());
 
+/// T15: every character that cannot be seen, of all there are.
 #[test]
 fn every_character_there_is_comes_out_visible() {
     let all: Vec<char> = ('\0'..=char::MAX).collect();
@@ -293,8 +296,17 @@ fn odd() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
+/// So many cases, or as many as `PROPTEST_CASES` says if that is more.
+fn at_least(cases: u32) -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    ProptestConfig {
+        cases: asked.cases.max(cases),
+        ..asked
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(800))]
+    #![proptest_config(at_least(800))]
 
     #[test]
     fn what_is_shown_is_visible_short_and_shown_again_the_same(text in odd(), max in 0..300usize) {

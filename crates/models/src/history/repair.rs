@@ -5,6 +5,9 @@
 //! is always repaired the same way. It must not run anything: what an interrupted call did is unknown.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use crate::message::{Body, Message, ToolBody, ToolStatus};
 use crate::raw::Fields;
@@ -22,8 +25,10 @@ pub struct Repaired {
     pub repairs: Vec<Repair>,
 }
 
-/// One repair of a history. Worth a line in the trace, since each tells of something lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One repair of a history. Worth a line in the trace, since each tells of something lost. In JSON its name is the
+/// `kind`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Repair {
     /// A call without a result was given [`MISSING_RESULT`].
@@ -57,6 +62,41 @@ pub enum Repair {
         /// The message the marker names.
         message_id: String,
     },
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answered { call_id, tool } => write!(
+                f,
+                "the call `{call_id}` of `{tool}` has no result: its outcome is unknown"
+            ),
+            Self::MovedResult { call_id } => {
+                write!(
+                    f,
+                    "the result of `{call_id}` stood elsewhere than behind its call"
+                )
+            }
+            Self::DroppedResult { call_id, .. } => {
+                write!(
+                    f,
+                    "a result for `{call_id}` answers no call and was left out"
+                )
+            }
+            Self::RenamedCall { from, to } => {
+                write!(
+                    f,
+                    "the call id `{from}` was in use or empty and is `{to}` here"
+                )
+            }
+            Self::DroppedRemoval { message_id } => {
+                write!(
+                    f,
+                    "the removal of `{message_id}` is no turn and was left out"
+                )
+            }
+        }
+    }
 }
 
 /// Repairs the whole history, not just its end.

@@ -141,6 +141,7 @@ fn sent(messages: &[Message]) -> Value {
     body(&ChatRequest::new(messages.to_vec()), false, Dialect::OpenAi)["messages"].take()
 }
 
+/// B10, synalinks#31: an empty list of calls, which servers refuse.
 #[test]
 fn an_empty_list_of_calls_is_left_out() {
     let message: Message =
@@ -152,6 +153,7 @@ fn an_empty_list_of_calls_is_left_out() {
     );
 }
 
+/// B12, n8n#36774: an answer whose content is an empty list, sent again.
 #[test]
 fn an_empty_list_of_blocks_is_sent_as_null_beside_calls_and_as_empty_text_alone() {
     let call = ToolCall::new("c1", "now", Arguments::default());
@@ -167,6 +169,7 @@ fn an_empty_list_of_blocks_is_sent_as_null_beside_calls_and_as_empty_text_alone(
     );
 }
 
+/// B01, pydantic-ai#4430: a history with broken arguments can still be sent.
 #[test]
 fn unreadable_arguments_of_the_past_are_sent_as_valid_json() {
     let mut turn = Message::ai("");

@@ -47,6 +47,7 @@ const RATE_LIMITED: &str =
 const OVERLOADED: &str = r#"{"error":{"kind":"http","status":503}}"#;
 const ANSWER: &str = r#"{"content":"hello there"}"#;
 
+/// F15, pi#9595: a layer of retries that did not wait as long as the server said.
 #[tokio::test(start_paused = true)]
 async fn the_next_attempt_comes_no_earlier_than_the_server_asks() {
     let (end, attempts, seconds) = outcome(&retrying(&[RATE_LIMITED, ANSWER]), &request()).await;
@@ -54,6 +55,7 @@ async fn the_next_attempt_comes_no_earlier_than_the_server_asks() {
     assert!((30.0..=37.6).contains(&seconds), "{seconds}");
 }
 
+/// F15: and there is no second layer around it.
 #[tokio::test(start_paused = true)]
 async fn there_is_exactly_one_layer_and_its_attempts_are_bounded() {
     let model = retrying(&[OVERLOADED, OVERLOADED, OVERLOADED, ANSWER]);

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::chat::ToolSpec;
 
+/// A14, langchain#34664: a meter that saw the messages alone.
 #[test]
 fn tool_schemas_and_instructions_count_beside_the_messages() {
     let tool = ToolSpec {

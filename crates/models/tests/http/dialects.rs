@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use paraph_models::{
-    ChatReply, ChatRequest, Message, ModelError, RetryPolicy, TimeLimit, Usage, collect,
+    Arguments, ChatReply, ChatRequest, MISSING_RESULT, Message, ModelError, RetryPolicy, TimeLimit,
+    ToolCall, Usage, collect, repair,
 };
+use serde_json::Value;
 
 use crate::protocol::{ALL, Part, Protocol};
 use crate::stand_in::{Play, StandIn, drip, model_of, once};
@@ -113,6 +115,63 @@ async fn an_answer_is_the_same_whole_dripped_or_cut_anywhere() {
         // A server that answers whole although it was asked for events.
         let reply = streamed(protocol, Play::json(&protocol.whole(&ANSWER))).await;
         check_whole(protocol, &reply.unwrap());
+    }
+}
+
+/// The turns of a request as it was sent: who speaks, with the tools that are called or answered for in it.
+fn turns(protocol: Protocol, body: &Value) -> Vec<String> {
+    let list = match protocol {
+        Protocol::Google => &body["contents"],
+        _ => &body["messages"],
+    };
+    let marks = ["\"tool_calls\"", "\"tool_use\"", "\"functionCall\""];
+    let answers = [MISSING_RESULT, "result of it"];
+    let turn = |turn: &Value| {
+        let text = turn.to_string();
+        let role = turn["role"].as_str().unwrap();
+        let calls = marks.iter().any(|mark| text.contains(mark));
+        let answers = answers.iter().any(|answer| text.contains(answer));
+        match (calls, answers) {
+            (true, false) => "call".to_owned(),
+            (false, true) => "result".to_owned(),
+            _ => role.to_owned(),
+        }
+    };
+    list.as_array().unwrap().iter().map(turn).collect()
+}
+
+/// A02, letta#3273: a call without a result deep in a long history, which only a strict provider notices.
+#[tokio::test]
+async fn a02_an_orphan_deep_in_a_history_is_answered_on_every_protocol() {
+    let call = |id: &str| {
+        let call = ToolCall::new(id, "act", Arguments::parse("{}").unwrap());
+        Message::ai_calling("", vec![call])
+    };
+    let mut history = Vec::new();
+    for n in 0..20 {
+        history.push(Message::human(format!("question {n}")));
+        match n {
+            5 => history.push(call("orphan")),
+            10 => history.extend([call("c"), Message::tool("c", "result of it")]),
+            _ => history.push(Message::ai("answer")),
+        }
+    }
+    assert_eq!(history.len(), 41);
+    let sent = repair(&history);
+    assert_eq!(sent.repairs.len(), 1);
+    for protocol in ALL {
+        let server = StandIn::start(vec![Play::json(&protocol.whole(&HALF))]).await;
+        let model = model_of(protocol.provider(), &server.address, once(LONG));
+        let request = ChatRequest::new(sent.messages.clone());
+        model.complete(&request).await.unwrap();
+        let body = &server.requests()[0].body;
+        let turns = turns(protocol, body);
+        for (at, _) in turns.iter().enumerate().filter(|(_, turn)| *turn == "call") {
+            assert_eq!(turns[at + 1], "result", "{protocol:?}: {turns:?}");
+        }
+        let calls = turns.iter().filter(|turn| *turn == "call").count();
+        assert_eq!(calls, 2, "{protocol:?}: {turns:?}");
+        assert_eq!(body.to_string().matches(MISSING_RESULT).count(), 1);
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) static CONTEXT_TABLE: Table = Table {
                 least: 200,
                 most: 10_000_000,
             },
-            "The most tokens that are shown, as we estimate them, the instructions apart.",
+            "The most tokens of a request, as we estimate them: instructions and tools count too, and are always sent.",
         ),
         key(
             "when_full",

@@ -38,6 +38,7 @@ fn joined(deltas: impl IntoIterator<Item = ToolCallDelta>) -> Vec<String> {
     reply.message.tool_calls().iter().map(show).collect()
 }
 
+/// C01, rig#1827: pieces without an optional field were dropped. Unknown events are counted, see below.
 #[test]
 fn a_piece_without_the_optional_index_is_not_dropped() {
     let deltas = [
@@ -49,6 +50,7 @@ fn a_piece_without_the_optional_index_is_not_dropped() {
     assert_eq!(joined(deltas), ["c add {\"a\":1}"]);
 }
 
+/// C03, bifrost#1829: names of parallel calls were joined.
 #[test]
 fn the_same_name_on_three_indexes_is_three_calls() {
     let deltas = (0..3).map(|n| delta(Some(n), &format!("c{n}"), "search", "{}"));
@@ -58,6 +60,7 @@ fn the_same_name_on_three_indexes_is_three_calls() {
     );
 }
 
+/// C05, openai-python#3438: two pieces of one index in the first chunk.
 #[test]
 fn two_pieces_of_one_index_in_one_chunk_are_one_call() {
     let chunk = calls([

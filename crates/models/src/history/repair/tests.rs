@@ -63,6 +63,7 @@ fn a_sound_history_is_sent_as_it_is() {
     }
 }
 
+/// A01, langgraph#4289: a saved turn whose calls have no results. What the run tells of it is in the agents' tests.
 #[test]
 fn a_call_without_result_before_a_new_question_is_answered_with_outcome_unknown() {
     let repaired = repair(&history("u a(c1) u"));
@@ -81,6 +82,7 @@ fn a_call_without_result_before_a_new_question_is_answered_with_outcome_unknown(
     );
 }
 
+/// A02, letta#3273: the whole history is looked through, not its end. On each protocol: `tests/http`.
 #[test]
 fn an_orphan_deep_in_a_long_history_with_a_healthy_tail_is_found() {
     let tail = " u a".repeat(15);
@@ -89,6 +91,7 @@ fn an_orphan_deep_in_a_long_history_with_a_healthy_tail_is_found() {
     assert_eq!(repaired(&input), (output, 1));
 }
 
+/// A08, autogen#3408: saved while a call was pending, loaded, sent.
 #[test]
 fn a_history_saved_while_a_call_was_pending_can_be_sent() {
     assert_eq!(repaired("u a(c1)"), ("u a(c1) !c1".into(), 1));
@@ -121,6 +124,8 @@ fn two_calls_of_one_turn_that_share_an_id_get_one_result_each() {
     );
 }
 
+/// B14, pydantic-ai#1105: more calls in one turn than a provider takes back. Which of them run: `b14_…` of the
+/// gateway.
 #[test]
 fn two_hundred_parallel_calls_have_one_result_each_in_order() {
     let ids: Vec<String> = (0..200).map(|n| format!("c{n}")).collect();

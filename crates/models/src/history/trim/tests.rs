@@ -31,6 +31,7 @@ fn cut(history: &[Message], window: Window) -> (usize, usize, bool) {
     (trimmed.messages.len(), trimmed.dropped, trimmed.over_target)
 }
 
+/// A06, langchainjs#9740: a cut between a call and its results.
 #[test]
 fn a_cut_between_ten_parallel_calls_and_their_results_moves_so_that_none_is_parted() {
     let mut history = vec![Message::human("go")];
