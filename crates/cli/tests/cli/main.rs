@@ -9,7 +9,11 @@
 mod agent_files;
 mod approvals;
 mod attacks;
+mod audit;
 mod configuration;
+mod decisions;
+#[cfg(target_os = "linux")]
+mod desk;
 #[cfg(feature = "pictures")]
 mod graphs;
 mod hostile;
@@ -21,6 +25,8 @@ mod models;
 mod odd_input;
 #[cfg(unix)]
 mod postgres;
+#[cfg(target_os = "linux")]
+mod pseudo;
 mod recordings;
 #[cfg(unix)]
 mod refund;

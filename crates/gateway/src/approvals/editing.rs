@@ -7,7 +7,7 @@ use crate::action::{Action, ActionRow, Ended, Person, Proposal, Refusal, Signer}
 use crate::audit::EventKind;
 use crate::call::ToolCall;
 use crate::gateway::Gateway;
-use crate::policy::Verdict;
+use crate::policy::{Ask, Request, Targets, Verdict};
 use crate::store::{Change, Guard, StoreError};
 
 impl Gateway {
@@ -67,15 +67,33 @@ impl Gateway {
         let call = ToolCall::new(said.tool.clone(), arguments);
         let call = call.map_err(|error| bad(error.to_string()))?;
         tool.check(call.args()).map_err(bad)?;
-        if matches!(
-            parts.rules.policy().verdict(&said.tool),
-            Verdict::Denied { .. }
-        ) {
-            return Err(bad("a rule denies the tool by now".to_owned()));
-        }
         let prepared = tool.prepare(call.args()).map_err(|error| bad(error.text))?;
+        // What the run has read from strangers is asked about when the action is started, as ever.
+        let judged = parts.rules.decide(&Request {
+            tenant: &said.run.tenant,
+            agent: &said.run.agent,
+            user: &said.requester,
+            thread: &said.run.thread,
+            tool: &said.tool,
+            args: &prepared.args,
+            tainted: &[],
+            targets: &Targets::new(),
+            now_ms,
+        });
+        let ask = match judged.verdict {
+            Verdict::Denied { .. } => {
+                return Err(bad(format!("a rule denies it: {}", judged.because)));
+            }
+            Verdict::Ask(ask) => ask,
+            Verdict::Allowed => Ask::default(),
+        };
         let stood = said.expires_ms.saturating_sub(said.created_ms);
+        // Other arguments may need more than those that were asked about, and never less.
         Ok(Proposal {
+            quorum: said.quorum.max(ask.quorum),
+            not_by_requester: said.not_by_requester || ask.not_by_requester,
+            verified: said.verified || ask.verified,
+            policy: judged.policy.to_owned(),
             args: prepared.args,
             says: prepared.says,
             subject: prepared.subject,

@@ -88,7 +88,10 @@ fn line(entry: &AuditEntry) -> Vec<String> {
         cell(event.state.as_ref()),
         cell(event.tool.as_ref().or(event.scope.as_ref())),
         cell(event.action.as_ref()),
-        detail(entry.detail.as_deref()),
+        match (&event.detail, &entry.detail) {
+            (Some(_), None) => "(erased)".to_owned(),
+            (_, detail) => self::detail(detail.as_deref()),
+        },
     ]
 }
 
@@ -97,7 +100,7 @@ fn detail(detail: Option<&str>) -> String {
     let value: Option<Value> = detail.and_then(|text| serde_json::from_str(text).ok());
     let said = value.as_ref().and_then(|value| value.get("said"));
     let text = |name: &str| said.and_then(|said| said.get(name)).and_then(Value::as_str);
-    let words: Vec<_> = ["by", "why", "says"]
+    let words: Vec<_> = ["by", "to", "why", "says"]
         .into_iter()
         .filter_map(text)
         .map(|text| printable_line(text, DETAIL))
