@@ -1,6 +1,7 @@
 //! Where an agent's threads and its gateway's records are kept. The program opens the stores; agents do not
 //! know what is behind them.
 
+use paraph_gateway::{Builder, Gateway, SealKey};
 use std::sync::Arc;
 
 /// The stores of an agent. For what is to outlive the process, both are the same database.
@@ -34,6 +35,8 @@ pub struct Stores {
     pub threads: paraph_graph::Store,
     /// The gateway's records and counters.
     pub records: Arc<dyn paraph_gateway::Store>,
+    /// The key under which approvals are proved; without one none is asked for.
+    pub seal: Option<SealKey>,
 }
 
 impl Stores {
@@ -43,6 +46,16 @@ impl Stores {
         Stores {
             threads: paraph_graph::MemoryStore::shared(),
             records: paraph_gateway::MemoryStore::shared(),
+            seal: None,
+        }
+    }
+
+    /// Begins a gateway on its records.
+    pub(crate) fn gateway(&self) -> Builder {
+        let builder = Gateway::builder(self.records.clone());
+        match &self.seal {
+            Some(key) => builder.seal(key.clone()),
+            None => builder,
         }
     }
 }

@@ -148,7 +148,7 @@ fn with_tools(
     refund: Option<DynTool>,
     rules: (&[String], &[String]),
 ) -> Result<Agent, Error> {
-    let gateway = tools::gateway(stores.records.clone(), refund, rules)?;
+    let gateway = tools::gateway(stores.gateway(), refund, rules)?;
     let agent = match dialect {
         Dialect::Strict => Agent::new(NAME.to_owned(), graph(gateway.clone())?, gateway),
         Dialect::Native => react(NAME, prompt::NATIVE_INSTRUCTIONS, gateway)?,

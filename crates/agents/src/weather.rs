@@ -19,7 +19,7 @@ mod sample;
 use crate::run::AgentRun;
 use crate::terms::check_task;
 use crate::{Agent, Case, Error, Stores, Terms, react};
-use paraph_gateway::{DynTool, Gateway, Limits, Policy};
+use paraph_gateway::{DynTool, Limits, Policy};
 
 pub(crate) use rehearsal::rehearse;
 pub use sample::sample_tools;
@@ -85,7 +85,7 @@ pub fn weather(
         .allow_unregistered(TOOLS.map(|(name, _)| name.to_owned()))
         .allow_unregistered(allow)
         .deny(deny);
-    let builder = Gateway::builder(stores.records.clone());
+    let builder = stores.gateway();
     let builder = tools
         .into_iter()
         .fold(builder, paraph_gateway::Builder::dynamic);

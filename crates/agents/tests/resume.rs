@@ -418,6 +418,7 @@ async fn a_run_whose_records_cannot_be_written_is_not_over() {
                     at,
                 }),
                 threads: whole.threads.clone(),
+                seal: None,
             };
             let agent = support(&broken, dialect);
             let run = agent.start(&case(42, "Refund?"), &terms(dialect)).await;

@@ -155,7 +155,10 @@ fn opened(
 ) -> Result<u8, Failure> {
     runtime()?.block_on(async {
         let kept = Kept::open(&config).await?;
-        work(kept, config).await
+        let settled = kept.settled();
+        let code = work(kept, config).await;
+        settled.await;
+        code
     })
 }
 

@@ -1,6 +1,8 @@
-//! The command of the settings that is called when a run comes to wait: it gets what waits as JSON on its input.
+//! Commands of the settings: one that is called when a run comes to wait, and one that keeps anchors of the audit. They
+//! get what they are told on their input.
 //!
-//! It is told, and asked nothing: what it prints goes to standard error, and its failure is a warning.
+//! Such a command is told, and asked nothing: what it prints goes to standard error. It sees nothing of the environment
+//! that may be secret.
 
 use crate::config::Config;
 use crate::failure::Failure;
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The setting.
 const KEY: &str = "approvals.hook";
 
-/// How long it may take.
+/// How long a command may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often it is looked whether it has ended.
@@ -32,43 +34,58 @@ const SEEN: [&str; 8] = [
     "DISPLAY",
 ];
 
-/// Tells the command of the settings, if there is one.
+/// Tells the command of the settings what waits, if there is one. Its failure is a warning.
 pub(crate) async fn tell(config: &Config, waits: &[Approval]) -> Result<(), Failure> {
     let Some(found) = config.get(KEY)? else {
         return Ok(());
     };
     let json = serde_json::to_string(waits)?;
-    let command = command(config, &found.text);
-    let ran = tokio::task::spawn_blocking(move || run(command, &json)).await;
-    let failed = match ran {
-        Ok(Ok(())) => return Ok(()),
-        Ok(Err(why)) => why,
-        Err(error) => error.to_string(),
-    };
-    note(&printable(&format!(
-        "warning: {KEY} ({}): {failed}",
-        found.source
-    )));
+    let told = CommandLine::of(config, &found.text).tell(json).await;
+    if let Err(why) = told {
+        note(&printable(&format!(
+            "warning: {KEY} ({}): {why}",
+            found.source
+        )));
+    }
     Ok(())
 }
 
-fn command(config: &Config, line: &str) -> Command {
-    let (shell, flag) = match cfg!(windows) {
-        true => ("cmd", "/C"),
-        false => ("sh", "-c"),
-    };
-    let mut command = Command::new(shell);
-    command.args([flag, line]).env_clear();
-    for name in SEEN {
-        if let Some(value) = config.environment.real(name) {
-            command.env(name, value);
-        }
-    }
-    command
+/// A line for the shell, and what the command may see of the environment.
+#[derive(Clone)]
+pub(crate) struct CommandLine {
+    line: String,
+    sees: Vec<(&'static str, String)>,
 }
 
-/// Runs it, and ends it if it takes too long. Its own output is for whoever reads ours.
-fn run(mut command: Command, json: &str) -> Result<(), String> {
+impl CommandLine {
+    pub(crate) fn of(config: &Config, line: &str) -> CommandLine {
+        let value = |name| Some((name, config.environment.real(name)?.to_owned()));
+        CommandLine {
+            line: line.to_owned(),
+            sees: SEEN.into_iter().filter_map(value).collect(),
+        }
+    }
+
+    /// Runs it with a line of text on its input, and ends it if it takes too long.
+    pub(crate) async fn tell(&self, text: String) -> Result<(), String> {
+        let command = self.command();
+        let ran = tokio::task::spawn_blocking(move || run(command, &text)).await;
+        ran.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    fn command(&self) -> Command {
+        let (shell, flag) = match cfg!(windows) {
+            true => ("cmd", "/C"),
+            false => ("sh", "-c"),
+        };
+        let mut command = Command::new(shell);
+        command.args([flag, &self.line]).env_clear();
+        command.envs(self.sees.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
+
+fn run(mut command: Command, text: &str) -> Result<(), String> {
     let words = |error: std::io::Error| error.to_string();
     let mut child = command
         .stdin(Stdio::piped())
@@ -77,7 +94,7 @@ fn run(mut command: Command, json: &str) -> Result<(), String> {
         .map_err(words)?;
     if let Some(mut input) = child.stdin.take() {
         // It need not read what it is told.
-        let _ = input.write_all(json.as_bytes());
+        let _ = input.write_all(text.as_bytes());
         let _ = input.write_all(b"\n");
     }
     let begun = Instant::now();

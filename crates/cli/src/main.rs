@@ -16,10 +16,12 @@
 //!   on standard error, and events as JSON lines.
 //! - `patience`: opening files that may keep a reader waiting. `writing`: where files for output really are.
 //! - `signals`, `logging`: interrupts, and the log of the libraries.
-//! - `person`, `hook`: who decides here, and whom the settings want told when something waits.
+//! - `person`, `hook`: who decides here, and whom the settings want told when something waits. `anchors`: where those
+//!   of the audit are kept.
 //! - `failure`: what ends the program, with its exit code. `suggest`: "did you mean".
 
 mod agent_file;
+mod anchors;
 mod application;
 mod args;
 mod cells;

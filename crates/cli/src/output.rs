@@ -1,11 +1,11 @@
-//! Standard output, where only results go, and single lines on standard error.
+//! Standard output, where only results go, single lines on standard error, and a question there.
 //!
 //! `println!` would panic when a reader goes away; here that is [`Failure::ClosedPipe`].
 
 use crate::failure::Failure;
 use crate::terminal::printable_json;
 use serde::Serialize;
-use std::io::Write as _;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 /// Prints a text and a line break.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -58,6 +58,26 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Asks on the terminal, and takes nothing but yes for it. Without a terminal nobody can be asked, and nothing is taken
+/// for granted: `what` says what is to be done.
+pub(crate) fn confirmed(question: &str, what: &str) -> Result<bool, Failure> {
+    let input = io::stdin();
+    if !input.is_terminal() {
+        return Err(Failure::Usage(format!(
+            "there is nobody to ask whether {what}: use --yes"
+        )));
+    }
+    let mut out = io::stderr().lock();
+    let _ = write!(out, "{question} [y/N] ");
+    let _ = out.flush();
+    let mut answer = String::new();
+    input
+        .lock()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::Usage(format!("standard input: {error}")))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 #[cfg(test)]

@@ -2,14 +2,17 @@
 //!
 //! The only place that names concrete stores. Nothing here shows a password or a key.
 
+mod anchoring;
 mod unasking;
 
+use crate::anchors::Anchors;
 use crate::config::{Config, Found};
 use crate::failure::Failure;
 use crate::output::note;
 use crate::terminal::printable;
+use anchoring::Anchoring;
 use paraph_agents::Stores;
-use paraph_gateway::{Redaction, Redactor};
+use paraph_gateway::{Approvals, BadSealKey, Redaction, Redactor, SealKey};
 use paraph_graph::Threads;
 use paraph_store::{Error, Opened, Options};
 use std::path::{Path, PathBuf};
@@ -35,6 +38,10 @@ pub(crate) struct Kept {
     pub(crate) file: Option<PathBuf>,
     /// Below how many free bytes we say that the disk gets short.
     low_disk: u64,
+    /// The key under which approvals are proved.
+    seal: Option<SealKey>,
+    /// What anchors the audit, if the settings name a place.
+    anchoring: Option<Arc<Anchoring>>,
 }
 
 impl Kept {
@@ -52,9 +59,14 @@ impl Kept {
             lease: lease(config)?,
             ..Options::default()
         };
-        let opened = paraph_store::open(&found.text, options)
+        let (seal, anchors) = (seal(config)?, Anchors::of(config)?);
+        let mut opened = paraph_store::open(&found.text, options)
             .await
             .map_err(|error| not_opened(config, &found, &error))?;
+        let anchoring = anchors.map(|anchors| Anchoring::over(opened.gateway.clone(), anchors));
+        if let Some(anchoring) = &anchoring {
+            opened.gateway = anchoring.clone();
+        }
         if let Some(mode) = file
             .as_deref()
             .and_then(paraph_store::Sqlite::open_to_others)
@@ -72,7 +84,28 @@ impl Kept {
             shown,
             file,
             low_disk,
+            seal,
+            anchoring,
         })
+    }
+
+    /// Where people decide.
+    pub(crate) fn desk(&self) -> Approvals {
+        let desk = Approvals::new(self.opened.gateway.clone());
+        match &self.seal {
+            Some(key) => desk.sealed(key.clone()),
+            None => desk,
+        }
+    }
+
+    /// Waits until an anchor that is due is kept, or could not be: called before the program ends.
+    pub(crate) fn settled(&self) -> impl Future<Output = ()> + use<> {
+        let anchoring = self.anchoring.clone();
+        async move {
+            if let Some(anchoring) = anchoring {
+                anchoring.settled().await;
+            }
+        }
     }
 
     /// As agents take it. Where nothing is left when the program has ended, nobody is asked.
@@ -83,6 +116,7 @@ impl Kept {
                 true => self.opened.gateway.clone(),
                 false => Arc::new(Unasking(self.opened.gateway.clone())),
             },
+            seal: self.seal.clone(),
         }
     }
 
@@ -188,6 +222,17 @@ pub(crate) fn key(config: &Config) -> Result<Option<paraph_store::Seal>, Failure
     let key = found.text.parse();
     key.map(Some)
         .map_err(|error: paraph_store::BadKey| found.wrong("encryption_key", error))
+}
+
+/// The key under which approvals are proved, if there is one. No mistake repeats any of it.
+pub(crate) fn seal(config: &Config) -> Result<Option<SealKey>, Failure> {
+    const KEY: &str = "seal_key";
+    let Some(found) = config.get(KEY)? else {
+        return Ok(None);
+    };
+    let key = found.text.parse();
+    key.map(Some)
+        .map_err(|error: BadSealKey| found.wrong(KEY, error))
 }
 
 /// How long a thread stays a process's own after the last sign of it.

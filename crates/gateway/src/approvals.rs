@@ -4,15 +4,19 @@
 //! the audit entry, and a wake for the run, which goes on by that row and by nothing else. Programs that show actions
 //! to people call it; the session never does.
 
+mod anchoring;
 mod deciding;
 mod editing;
+mod erasing;
 mod killing;
 
+pub use anchoring::AnchorDue;
 pub use deciding::Finding;
+pub use erasing::Whose;
 
 use crate::action::{ActionId, ActionRow, State};
 use crate::audit::AuditEntry;
-use crate::seal::Seal;
+use crate::seal::{Seal, SealKey};
 use crate::store::{Change, Find, Kill, Store, StoreError, Wake};
 use std::sync::Arc;
 
@@ -67,15 +71,33 @@ pub enum ApprovalError {
     /// Somebody or something else was first.
     #[error("it is {} already", .0.state)]
     Conflict(Box<ActionRow>),
+    /// A change was asked for as often as it may be.
+    #[error(
+        "a change was asked for {rounds} times about `{subject}` on this thread: approve it, edit it or refuse it"
+    )]
+    TooManyRounds {
+        /// How often.
+        rounds: usize,
+        /// What it is about.
+        subject: String,
+    },
     /// Who asked for it, or edited it, may not approve it.
     #[error("who asked for an action, or edited it, may not approve it")]
     OwnRequest,
     /// Only people whose identity was verified may approve it.
     #[error("only people whose identity was verified may approve this")]
     Unverified,
-    /// A decision that needs a reason has none.
+    /// A decision that needs words has none.
     #[error("say why: the reason is what the model reads")]
     NoReason,
+    /// More words than are kept.
+    #[error("that is too long: at most {most} characters are kept, and it has {count}")]
+    TooLong {
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// The changed arguments are no arguments of the tool.
     #[error("the changed arguments do not fit: {0}")]
     BadArgs(String),
@@ -110,9 +132,9 @@ impl Approvals {
 
     /// A desk whose approvals carry a proof that a gateway with the same key asks for.
     #[must_use]
-    pub fn sealed(self, key: [u8; 32]) -> Approvals {
+    pub fn sealed(self, key: impl Into<SealKey>) -> Approvals {
         Approvals {
-            seal: Seal::by(key),
+            seal: Seal::by(key.into()),
             ..self
         }
     }
@@ -154,6 +176,24 @@ impl Approvals {
                 return Ok(all);
             }
         }
+    }
+
+    /// The actions that are not over although their approvals were not given at a desk with this one's key, or are
+    /// fewer than they need: what somebody wrote into the store by hand. A gateway with the key starts none of them.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn unproved(&self) -> Result<Vec<ActionRow>, ApprovalError> {
+        let open: Vec<_> = State::ALL
+            .into_iter()
+            .filter(|state| !state.is_final())
+            .collect();
+        let mut rows = self.list(&open).await?;
+        rows.retain(|row| match row.state.is_undecided() {
+            true => !self.seal.votes_hold(row),
+            false => !row.is_signed() || !self.seal.holds(row),
+        });
+        Ok(rows)
     }
 
     /// The runs that have something to do by now, those that are due first.

@@ -14,6 +14,7 @@ mod entry;
 mod event;
 mod pack;
 mod signed;
+mod spans;
 mod verify;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use anchor::{Anchor, BadAnchor};
 pub use entry::{AuditEntry, BadLine, Head};
 pub use event::{Draft, Event, EventKind, Field, Salt};
 pub use pack::{Pack, PackError, PackReport, PackStep};
+pub(crate) use spans::Spans;
 pub use verify::{Broken, BrokenLink, Verified, Verifier};
 
 /// JSON text with every character that is not plain ASCII escaped: on one line in every editor, terminal and

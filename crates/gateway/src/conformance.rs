@@ -17,6 +17,7 @@
 mod actions;
 mod audits;
 mod calls;
+mod decisions;
 mod guards;
 mod kills;
 mod races;
@@ -28,6 +29,7 @@ use crate::store::Store;
 use actions::*;
 use audits::*;
 use calls::*;
+use decisions::*;
 use futures::{FutureExt, future::BoxFuture};
 use guards::*;
 use kills::*;
@@ -99,6 +101,8 @@ rules! {
     first_guard: "of several guards the first that does not hold is named",
     actions_found: "actions are found by id, run and subject, the oldest first",
     actions_by_state: "actions are listed by their states in the order of their ids, page by page",
+    decided: "a decision of a person is written with its audit and its wake, or it names what was quicker",
+    erased_and_anchored: "what is personal of one person is erased once, and an anchor is told once, whoever tells it",
     tenants_apart: "what belongs to one tenant is not found for another, though all names are the same",
     one_wake: "a call has one wake, the newest, and only the very same one is removed",
     wakes_in_order: "wakes come in the order in which they are due, and as many as asked for",

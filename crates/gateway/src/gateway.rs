@@ -9,7 +9,7 @@ use crate::error::{Error, Fault};
 use crate::kill::Kills;
 use crate::policy::{Policy, PolicyEngine, Verdict, closest, fits};
 use crate::redact::{Redaction, Redactor};
-use crate::seal::Seal;
+use crate::seal::{Seal, SealKey};
 use crate::session::{Scope, Session};
 use crate::stop::Stop;
 use crate::store::Store;
@@ -220,8 +220,8 @@ impl Builder {
     }
 
     /// Asks for a proof on every approval that it was given by a desk with this key, which is not in the store.
-    pub fn seal(mut self, key: [u8; 32]) -> Builder {
-        self.seal = Seal::by(key);
+    pub fn seal(mut self, key: impl Into<SealKey>) -> Builder {
+        self.seal = Seal::by(key.into());
         self
     }
 

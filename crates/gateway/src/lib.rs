@@ -95,7 +95,7 @@ pub mod __private {
 pub use action::{
     Action, ActionId, ActionRow, BadAction, Ended, Person, Proposal, Sending, Signer, State, Vote,
 };
-pub use approvals::{ApprovalError, Approvals, Finding};
+pub use approvals::{AnchorDue, ApprovalError, Approvals, Finding, Whose};
 pub use audit::{
     Anchor, AuditEntry, BadAnchor, BadLine, Broken, BrokenLink, Draft, Event, EventKind, Field,
     Head, Pack, PackError, PackReport, PackStep, Salt, Verified, Verifier,
@@ -122,6 +122,7 @@ pub use policy::{
 };
 pub use record::{CallRecord, Observation, Outcome, Reply, Ruled, Ruling, RunRef, Waiting, Why};
 pub use redact::{Redaction, Redactor};
+pub use seal::{BadSealKey, SealKey};
 pub use session::{Scope, Session};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};
 pub use store::{

@@ -233,7 +233,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Whether the tool ran and succeeded.
+    /// Whether there is no failure: the tool ran and succeeded, or a person's words stand in its place.
     pub fn ok(&self) -> bool {
         self.failure.is_none()
     }

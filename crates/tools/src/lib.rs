@@ -9,6 +9,7 @@
 //! - `search`, `page`, `weather`, `think`: the tools that every agent can be given.
 //! - `refund`: the tool that gives money back, after a person has approved it.
 //! - `http`: tools that are one HTTP request, from configuration.
+//! - `post`: notices of the program itself, by [`Outbound::post_json`].
 //! - `mcp`: the tools of MCP servers.
 //! - `arguments`: what the tools take, before they are made.
 //! - `typed`: from a function with typed arguments to a tool.
@@ -27,6 +28,7 @@ mod typed;
 mod http;
 mod mcp;
 mod page;
+mod post;
 mod refund;
 mod search;
 mod think;

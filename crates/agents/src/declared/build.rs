@@ -196,7 +196,7 @@ impl Building<'_> {
         let policy = policy_of(&spec.policy, &known)
             .allow_unregistered(allow)
             .deny(deny);
-        let builder = Gateway::builder(self.parts.stores.records.clone());
+        let builder = self.parts.stores.gateway();
         let builder = tools
             .into_iter()
             .fold(builder, paraph_gateway::Builder::dynamic);

@@ -3,10 +3,9 @@
 
 use super::documents::{Billing, CUSTOMERS, PolicyDocument, User, search};
 use crate::Error;
-use paraph_gateway::{Ask, DynTool, Gateway, Policy, Store, ToolError};
+use paraph_gateway::{Ask, Builder, DynTool, Gateway, Policy, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// What gives money back, if the program brings it: its name, and what it does.
 pub(crate) const REFUND: (&str, &str) = (
@@ -84,7 +83,7 @@ async fn policy(query: Query) -> Result<Matches, ToolError> {
 /// The gateway with all tools. The allowlist is they, and `allow`; about the refund a person is asked, whoever allows
 /// it; `deny` beats all.
 pub(super) fn gateway(
-    records: Arc<dyn Store>,
+    builder: Builder,
     refund: Option<DynTool>,
     (allow, deny): (&[String], &[String]),
 ) -> Result<Gateway, Error> {
@@ -97,7 +96,7 @@ pub(super) fn gateway(
         .allow([profile_name, billing_name, policy_name])
         .allow_unregistered(allow)
         .deny(deny);
-    let mut builder = Gateway::builder(records)
+    let mut builder = builder
         .read(profile_name, profile_about, profile)
         .read(billing_name, billing_about, billing)
         .read(policy_name, policy_about, policy);

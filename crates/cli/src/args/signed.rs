@@ -28,6 +28,18 @@ pub(crate) enum ApprovalsCommand {
                       What the action was about is closed for its thread from then on, until somebody reopens it."
     )]
     Reject(RejectArgs),
+    /// Ask for something else before anybody decides; the model reads the reason and may ask again
+    #[command(
+        after_help = "Example: paraph approvals ask-change 01920000-… --digest 4f1c09d2ab77… --reason \"only half of it\"\n\n\
+                      The action is over (superseded) and nothing is closed. After three times about the same on a thread\n\
+                      somebody has to approve, edit or refuse."
+    )]
+    AskChange(RejectArgs),
+    /// Answer in words in the place of what was asked for, which is not done
+    #[command(
+        after_help = "Example: paraph approvals respond 01920000-… --digest 4f1c09d2ab77… --answer \"the order is paid back already\""
+    )]
+    Respond(RespondArgs),
     /// Put other arguments in the place of an action's; what comes of it waits for a decision of its own
     #[command(
         after_help = "Examples:\n  paraph approvals edit 01920000-… --digest 4f1c09d2ab77… --args '{\"cents\":500}'\n  \
@@ -49,15 +61,9 @@ pub(crate) enum ApprovalsCommand {
     Watch(ApprovalsWatchArgs),
 }
 
+/// From which store, and how it is printed.
 #[derive(Group, Debug)]
-pub(crate) struct ApprovalsListArgs {
-    /// Those in every state, not only those that wait
-    #[arg(long, conflicts_with = "state")]
-    pub(crate) all: bool,
-    /// Those in this state only: pending, approved, held, executing, unknown, succeeded, failed, rejected, expired,
-    /// edited, drifted or cancelled
-    #[arg(long, value_name = "STATE")]
-    pub(crate) state: Option<String>,
+pub(crate) struct StoredArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -66,14 +72,24 @@ pub(crate) struct ApprovalsListArgs {
 }
 
 #[derive(Group, Debug)]
+pub(crate) struct ApprovalsListArgs {
+    /// Those in every state, not only those that wait
+    #[arg(long, conflicts_with = "state")]
+    pub(crate) all: bool,
+    /// Those in this state only: pending, approved, held, executing, unknown, succeeded, failed, rejected, expired,
+    /// edited, drifted, cancelled, superseded or answered
+    #[arg(long, value_name = "STATE")]
+    pub(crate) state: Option<String>,
+    #[command(flatten)]
+    pub(crate) out: StoredArgs,
+}
+
+#[derive(Group, Debug)]
 pub(crate) struct ApprovalShowArgs {
     /// The action's id
     pub(crate) id: String,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) out: StoredArgs,
 }
 
 /// Which action, and that it was looked at.
@@ -118,28 +134,33 @@ pub(crate) struct RejectArgs {
 }
 
 #[derive(Group, Debug)]
+pub(crate) struct RespondArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichAction,
+    /// The answer, which the model reads as what came of its call
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) answer: String,
+    #[command(flatten)]
+    pub(crate) then: AfterwardsArgs,
+}
+
+#[derive(Group, Debug)]
 pub(crate) struct EditArgs {
     #[command(flatten)]
     pub(crate) which: WhichAction,
     /// The other arguments, as JSON or as @FILE
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) args: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) out: StoredArgs,
 }
 
 #[derive(Group, Debug)]
 pub(crate) struct ReopenArgs {
     /// The action's id
     pub(crate) id: String,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) out: StoredArgs,
 }
 
 #[derive(Group, Debug)]
@@ -165,11 +186,8 @@ pub(crate) struct SettleArgs {
 
 #[derive(Group, Debug)]
 pub(crate) struct ApprovalsWatchArgs {
-    /// Print a line of JSON for each
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) out: StoredArgs,
 }
 
 #[derive(Subcommand, Debug)]
@@ -198,11 +216,8 @@ pub(crate) struct KillOnArgs {
     /// Why, for whoever meets it and for the audit
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) out: StoredArgs,
 }
 
 #[derive(Group, Debug)]
@@ -210,20 +225,14 @@ pub(crate) struct KillOffArgs {
     /// The scope, as it was put on
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: String,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) out: StoredArgs,
 }
 
 #[derive(Group, Debug)]
 pub(crate) struct KillStatusArgs {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) store: StoreArgs,
+    pub(crate) out: StoredArgs,
 }
 
 #[derive(Subcommand, Debug)]
@@ -241,9 +250,21 @@ pub(crate) enum AuditCommand {
     Verify(AuditVerifyArgs),
     /// Write down the last entry's number and hash, to be kept where the store's owner cannot change it
     #[command(
-        after_help = "Example: paraph audit anchor -o /media/usb/anchors.jsonl   (adds a line)"
+        after_help = "Examples:\n  paraph audit anchor -o /media/usb/anchors.jsonl   (adds a line)\n  \
+                      paraph audit anchor --to https://notary.example/anchors\n\n\
+                      The setting audit.anchor (PARAPH_AUDIT_ANCHOR) names such a place for every command, and\n\
+                      audit.anchor_every after how many entries an anchor is kept there. PARAPH_AUDIT_ANCHOR_TOKEN is\n\
+                      sent to servers as a bearer token."
     )]
     Anchor(AuditAnchorArgs),
+    /// Erase for ever what is personal beside the chain; the chain stays whole, and tells who erased
+    #[command(
+        after_help = "Examples:\n  paraph audit erase --user ann --reason \"she asked for it\"\n  \
+                      paraph audit erase --subject order:7 --reason \"kept long enough\" --yes\n\n\
+                      The bytes of actions and what runs have said stand beside their threads, and go with\n\
+                      `paraph threads delete`."
+    )]
+    Erase(AuditEraseArgs),
     /// Write the whole chain as lines of JSON
     #[command(after_help = "Example: paraph audit export -o audit.jsonl")]
     Export(AuditExportArgs),
@@ -300,6 +321,41 @@ pub(crate) struct AuditAnchorArgs {
     /// Add the line to this file instead of printing it
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Hand it to file:PATH, command:LINE (on its input) or https://… (as JSON by POST) instead of printing it
+    #[arg(long, value_name = "PLACE", conflicts_with = "output")]
+    pub(crate) to: Option<String>,
+    #[command(flatten)]
+    pub(crate) chain: WhichChain,
+}
+
+/// Whose personal data, exactly one of the three.
+#[derive(Group, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct WhoseArgs {
+    /// What was said about this action
+    #[arg(long, value_name = "ID")]
+    pub(crate) action: Option<String>,
+    /// What was said about actions on this user's behalf, and wherever they decided or were shown something
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// What was said about actions that are about this, such as order:7
+    #[arg(long, value_name = "SUBJECT")]
+    pub(crate) subject: Option<String>,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct AuditEraseArgs {
+    #[command(flatten)]
+    pub(crate) whose: WhoseArgs,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+    /// Do not ask back
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) chain: WhichChain,
 }

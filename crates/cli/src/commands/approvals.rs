@@ -33,12 +33,12 @@ const DIGITS: usize = 12;
 
 pub(super) fn run(command: &ApprovalsCommand) -> Result<u8, Failure> {
     match command {
-        ApprovalsCommand::List(args) => {
-            on_listed(&args.store, ("actions", args.json), async |kept, _| {
-                list::list(&kept, args).await
-            })
-        }
-        ApprovalsCommand::Show(args) => on_store(&args.store, async |kept, config| {
+        ApprovalsCommand::List(args) => on_listed(
+            &args.out.store,
+            ("actions", args.out.json),
+            async |kept, _| list::list(&kept, args).await,
+        ),
+        ApprovalsCommand::Show(args) => on_store(&args.out.store, async |kept, config| {
             show::show(&kept, &config, args).await
         }),
         ApprovalsCommand::Approve(args) => on_store(&args.then.store, async |kept, config| {
@@ -47,24 +47,30 @@ pub(super) fn run(command: &ApprovalsCommand) -> Result<u8, Failure> {
         ApprovalsCommand::Reject(args) => on_store(&args.then.store, async |kept, config| {
             decide::reject(&kept, &config, args).await
         }),
-        ApprovalsCommand::Edit(args) => on_store(&args.store, async |kept, config| {
+        ApprovalsCommand::AskChange(args) => on_store(&args.then.store, async |kept, config| {
+            decide::ask_change(&kept, &config, args).await
+        }),
+        ApprovalsCommand::Respond(args) => on_store(&args.then.store, async |kept, config| {
+            decide::respond(&kept, &config, args).await
+        }),
+        ApprovalsCommand::Edit(args) => on_store(&args.out.store, async |kept, config| {
             edit::edit(&kept, &config, args).await
         }),
-        ApprovalsCommand::Reopen(args) => on_store(&args.store, async |kept, config| {
+        ApprovalsCommand::Reopen(args) => on_store(&args.out.store, async |kept, config| {
             settle::reopen(&kept, &config, args).await
         }),
         ApprovalsCommand::Settle(args) => on_store(&args.then.store, async |kept, config| {
             settle::settle(&kept, &config, args).await
         }),
-        ApprovalsCommand::Watch(args) => {
-            on_store(&args.store, async |kept, _| watch::watch(&kept, args).await)
-        }
+        ApprovalsCommand::Watch(args) => on_store(&args.out.store, async |kept, _| {
+            watch::watch(&kept, args).await
+        }),
     }
 }
 
 /// The desk at a store.
 fn desk(kept: &Kept) -> Approvals {
-    Approvals::new(kept.opened.gateway.clone())
+    kept.desk()
 }
 
 /// The action of this id.
@@ -166,7 +172,6 @@ fn signer(by: &Signer) -> String {
         Signer::Person(person) => format!("{}, unverified", person.id),
         Signer::Rule(name) => format!("the rule {name}"),
         Signer::Clock => "the clock".to_owned(),
-        Signer::Kill(scope) => format!("the kill switch {scope}"),
         Signer::Gateway => "the gateway".to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! `paraph audit …`: the chain of what happened to actions and switches, for people who have to answer for it.
 
 mod anchor;
+mod erase;
 mod export;
 mod list;
 mod pack;
@@ -10,7 +11,7 @@ use super::{on_listed, on_store};
 use crate::args::{AuditCommand, AuditVerifyArgs};
 use crate::failure::Failure;
 use crate::stores::Kept;
-use paraph_gateway::{ApprovalError, Approvals, AuditEntry};
+use paraph_gateway::{ApprovalError, AuditEntry};
 
 /// How many entries are read at a time.
 const PAGE: usize = 500;
@@ -34,8 +35,11 @@ pub(super) fn run(command: &AuditCommand) -> Result<u8, Failure> {
         AuditCommand::Verify(args) => on_store(&args.chain.store, async |kept, _| {
             verify::verify(&kept, args).await
         }),
-        AuditCommand::Anchor(args) => on_store(&args.chain.store, async |kept, _| {
-            anchor::anchor(&kept, args).await
+        AuditCommand::Anchor(args) => on_store(&args.chain.store, async |kept, config| {
+            anchor::anchor(&kept, &config, args).await
+        }),
+        AuditCommand::Erase(args) => on_store(&args.chain.store, async |kept, config| {
+            erase::erase(&kept, &config, args).await
         }),
         AuditCommand::Export(args) => on_store(&args.chain.store, async |kept, _| {
             export::export(&kept, args).await
@@ -49,7 +53,6 @@ async fn page(
     tenant: &str,
     (after, limit): (u64, usize),
 ) -> Result<Vec<AuditEntry>, Failure> {
-    let desk = Approvals::new(kept.opened.gateway.clone());
-    let page = desk.audit(tenant, after, limit).await;
+    let page = kept.desk().audit(tenant, after, limit).await;
     page.map_err(|error: ApprovalError| Failure::Broken(error.to_string()))
 }

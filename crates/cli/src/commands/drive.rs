@@ -146,7 +146,7 @@ impl Driver<'_> {
     }
 
     fn desk(&self) -> Approvals {
-        Approvals::new(self.kept.opened.gateway.clone())
+        self.kept.desk()
     }
 }
 

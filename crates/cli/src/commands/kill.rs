@@ -17,18 +17,18 @@ const REASON: usize = 200;
 pub(super) fn run(command: &KillCommand) -> Result<u8, Failure> {
     match command {
         // A switch may be put on before anything has run.
-        KillCommand::On(args) => opened(config_of(&args.store)?, async |kept, config| {
+        KillCommand::On(args) => opened(config_of(&args.out.store)?, async |kept, config| {
             on(&kept, &local(&config.environment), args).await
         }),
-        KillCommand::Off(args) => opened(config_of(&args.store)?, async |kept, config| {
+        KillCommand::Off(args) => opened(config_of(&args.out.store)?, async |kept, config| {
             off(&kept, &local(&config.environment), args).await
         }),
         KillCommand::Status(args) => {
-            let config = config_of(&args.store)?;
+            let config = config_of(&args.out.store)?;
             match missing(&config)? {
-                Some(_) => told(&[], args.json),
+                Some(_) => told(&[], args.out.json),
                 None => opened(config, async |kept, _| {
-                    told(&desk(&kept).kills().await.map_err(refused)?, args.json)
+                    told(&desk(&kept).kills().await.map_err(refused)?, args.out.json)
                 }),
             }
         }
@@ -47,7 +47,7 @@ async fn on(kept: &Kept, by: &str, args: &KillOnArgs) -> Result<u8, Failure> {
     let scope = args.scope.trim();
     let held = desk(kept).kill(scope, by, &args.reason).await;
     let held = held.map_err(refused)?;
-    if args.json {
+    if args.out.json {
         print_json(&Switched {
             scope,
             on: true,
@@ -88,7 +88,7 @@ async fn off(kept: &Kept, by: &str, args: &KillOffArgs) -> Result<u8, Failure> {
         )));
     }
     let held = desk.unkill(scope, by).await.map_err(refused)?;
-    if args.json {
+    if args.out.json {
         print_json(&Switched {
             scope,
             on: false,
@@ -150,7 +150,7 @@ fn line(kill: &Kill) -> Vec<String> {
 }
 
 fn desk(kept: &Kept) -> Approvals {
-    Approvals::new(kept.opened.gateway.clone())
+    kept.desk()
 }
 
 fn refused(error: ApprovalError) -> Failure {

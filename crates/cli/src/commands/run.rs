@@ -1,5 +1,6 @@
 //! `paraph run`: runs an agent, shows it on standard error, and prints its result.
 
+use super::approvals::take_back;
 use super::drive::Driver;
 use super::follow::{Printing, Told};
 use crate::application::{Described, Said, WEATHER};
@@ -8,13 +9,14 @@ use crate::choice::{check_price, choose, limits};
 use crate::config::{Config, Source};
 use crate::failure::Failure;
 use crate::output::note;
+use crate::person::local;
 use crate::started::{Chosen, Started};
 use crate::stores::{Kept, file_of};
 use crate::terminal::{Screen, printable};
 use crate::trace::Trace;
 use paraph_agents::{Agent, AgentInfo, AgentRun, Case, Stores, Terms, weather_by_hand};
 use paraph_gateway::LoopRule;
-use paraph_graph::{CheckpointId, RunId};
+use paraph_graph::{CheckpointId, RunId, RunQuery};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
@@ -83,11 +85,10 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         }
         if !args.printing.quiet {
             kept.warn_of_short_disk();
-            if asking.from.is_none() {
-                tell_of_unfinished(&kept, &terms.thread).await?;
-            }
         }
-        let run = asking.start(&kept, &opened.agent, &terms).await?;
+        let run = asking
+            .begin(&kept, &opened.agent, (&terms, &config, args.printing.quiet))
+            .await?;
         let told = Told {
             printing,
             trace: Trace::new(screen, args.printing.quiet),
@@ -101,6 +102,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         };
         let code = driver.drive(run, told).await;
         opened.close().await;
+        kept.settled().await;
         code
     })
 }
@@ -151,17 +153,26 @@ async fn is_its_own(kept: &Kept, thread: &str, agent: &AgentInfo) -> Result<(), 
     }
 }
 
-/// Says so if a new question leaves an unfinished run behind.
-async fn tell_of_unfinished(kept: &Kept, thread: &str) -> Result<(), Failure> {
+/// The unfinished run that a new one on its thread leaves behind: what it has asked people for leads nowhere then.
+async fn left_behind(kept: &Kept, thread: &str, quiet: bool) -> Result<Option<String>, Failure> {
     let Some(row) = kept.threads.thread(thread).await? else {
-        return Ok(());
+        return Ok(None);
     };
-    if let (false, None, Some(head)) = (row.next.is_empty(), row.holder, row.head) {
+    let (false, None, Some(head)) = (row.next.is_empty(), row.holder, row.head) else {
+        return Ok(None);
+    };
+    if !quiet {
         note(&printable(&format!(
             "note: the last run on `{thread}` was not finished; this one leaves it behind (--from {head} goes back there)"
         )));
     }
-    Ok(())
+    let newest = RunQuery {
+        thread: Some(thread.to_owned()),
+        limit: Some(1),
+        ..RunQuery::default()
+    };
+    let row = kept.threads.runs(&newest).await?.pop();
+    Ok(row.map(|row| row.id.to_string()))
 }
 
 /// What the run is to do, and where it begins.
@@ -178,6 +189,24 @@ struct Asking {
 }
 
 impl Asking {
+    /// Begins the run. What an unfinished one that it leaves behind has asked people for is taken back.
+    async fn begin(
+        &self,
+        kept: &Kept,
+        agent: &Agent,
+        (terms, config, quiet): (&Terms, &Config, bool),
+    ) -> Result<AgentRun, Failure> {
+        let thread = terms.thread.as_str();
+        let left = left_behind(kept, thread, quiet || self.from.is_some()).await?;
+        let run = self.start(kept, agent, terms).await?;
+        if let (Some(left), false) = (left, self.by_hand) {
+            let by = local(&config.environment);
+            let why = "a later run on its thread left it behind";
+            take_back(kept, (&left, thread), (&by, why)).await?;
+        }
+        Ok(run)
+    }
+
     async fn start(&self, kept: &Kept, agent: &Agent, terms: &Terms) -> Result<AgentRun, Failure> {
         let case = self.task.clone().map(|question| Case {
             user: self.user,

@@ -1,7 +1,7 @@
 //! Effects that wait for people: shown to the byte, decided about at the command line, done once, and gone on with.
 
 use crate::sandbox::{Ended, Sandbox};
-use crate::stand_in::{Answer, StandIn};
+use crate::stand_in::{Answer, Seen, StandIn};
 use serde_json::{Value, json};
 
 /// A shop that pays back, and remembers how often it was asked to.
@@ -14,9 +14,12 @@ const SAYS: &str = r#"Call `pay_back` with {"cents":4900,"order":7}"#;
 
 impl Shop {
     pub(crate) fn new() -> Shop {
-        let server = StandIn::start(|seen| {
-            Answer::json(200, &json!({"paid": seen.json().unwrap()["cents"]}))
-        });
+        Shop::answering(|seen| Answer::json(200, &json!({"paid": seen.json().unwrap()["cents"]})))
+    }
+
+    /// A shop whose service answers by this.
+    pub(crate) fn answering(answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Shop {
+        let server = StandIn::start(answer);
         let shop = Shop {
             server,
             sandbox: Sandbox::new(),
@@ -86,12 +89,12 @@ approve = ["pay_back"]
         self.sandbox.run(&[&["approvals"], args].concat())
     }
 
-    fn paid(&self) -> Vec<Value> {
+    pub(crate) fn paid(&self) -> Vec<Value> {
         let seen = self.server.seen();
         seen.iter().map(|seen| seen.json().unwrap()).collect()
     }
 
-    fn show(&self, waiting: &Waiting) -> Value {
+    pub(crate) fn show(&self, waiting: &Waiting) -> Value {
         self.approvals(&["show", &waiting.id, "--json"]).json()
     }
 }
@@ -103,7 +106,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// The command that approves it, with more flags.
-    fn approve<'w>(&'w self, more: &[&'w str]) -> Vec<&'w str> {
+    pub(crate) fn approve<'w>(&'w self, more: &[&'w str]) -> Vec<&'w str> {
         [&["approve", &self.id, "--digest", &self.digest], more].concat()
     }
 }
@@ -114,12 +117,12 @@ pub(crate) fn pays(order: u64, cents: u64) -> String {
     json!({ "tool_calls": [call] }).to_string()
 }
 
-fn says(text: &str) -> String {
+pub(crate) fn says(text: &str) -> String {
     json!({ "content": text }).to_string()
 }
 
 /// What the model read of its calls.
-fn read(result: &Value) -> Vec<String> {
+pub(crate) fn read(result: &Value) -> Vec<String> {
     let messages = result["messages"].as_array().unwrap();
     let tools = messages.iter().filter(|message| message["type"] == "tool");
     tools
@@ -234,7 +237,7 @@ fn what_was_not_looked_at_is_not_approved() {
         assert!(refused.err.contains(&look), "{}", refused.err);
     }
     assert_eq!(shop.show(&waiting)["state"], "pending");
-    let prefix = &waiting.digest[..12];
+    let prefix = &waiting.digest[..12].to_uppercase();
     let approved = shop.approvals(&["approve", &waiting.id, "--digest", prefix, "--quiet"]);
     assert_eq!((approved.code, approved.out.as_str()), (0, "It is done.\n"));
     assert_eq!(shop.paid().len(), 1);

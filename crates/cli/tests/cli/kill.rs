@@ -145,7 +145,13 @@ fn the_audit_tells_who_decided_and_shows_that_nobody_changed_it() {
         .collect();
     assert_eq!(
         kinds,
-        ["proposed", "decided", "attempt_started", "provider_replied"]
+        [
+            "proposed",
+            "decided",
+            "revalidated",
+            "attempt_started",
+            "provider_replied"
+        ]
     );
     let table = shop.sandbox.run(&["audit", "list"]);
     assert!(table.out.contains("(unverified)"), "{}", table.out);
@@ -161,14 +167,14 @@ fn the_audit_tells_who_decided_and_shows_that_nobody_changed_it() {
     let whole = whole.json();
     assert_eq!(
         (&whole["whole"], &whole["entries"], &whole["attempts"]),
-        (&json!(true), &json!(4), &json!(1))
+        (&json!(true), &json!(6), &json!(1))
     );
     assert_eq!(
         (&whole["anchored"], &whole["last_anchor_seq"]),
-        (&json!(1), &json!(4))
+        (&json!(1), &json!(5))
     );
     let exported = shop.sandbox.run(&["audit", "export"]);
-    assert_eq!(exported.out.lines().count(), 4);
+    assert_eq!(exported.out.lines().count(), 6);
 
     the_evidence_stands_alone(&shop, &waiting.id);
 

@@ -9,8 +9,12 @@
 mod agent_files;
 mod approvals;
 mod attacks;
+mod audit;
 mod canaries;
 mod configuration;
+mod decisions;
+#[cfg(target_os = "linux")]
+mod desk;
 #[cfg(feature = "pictures")]
 mod graphs;
 mod hostile;
@@ -24,6 +28,8 @@ mod odd_input;
 mod policy;
 #[cfg(unix)]
 mod postgres;
+#[cfg(target_os = "linux")]
+mod pseudo;
 mod recordings;
 #[cfg(unix)]
 mod refund;

@@ -4,6 +4,7 @@
 //! the row it was made from. Nothing here knows a clock or a store.
 
 use super::{Action, ActionId, ActionRow, Ended, Person, Sending, Signer, State, Vote};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Why a row cannot go on like this.
@@ -19,6 +20,8 @@ pub(crate) enum Refusal {
     Unverified,
     /// It can no longer be started.
     Late,
+    /// A change was asked for so often that now somebody has to decide.
+    Rounds,
 }
 
 /// What is the matter after a vote.
@@ -139,6 +142,15 @@ impl ActionRow {
         }
     }
 
+    /// Whether enough people have approved these very bytes, or a grant has.
+    pub(crate) fn is_signed(&self) -> bool {
+        let own = self.votes.iter().all(|vote| vote.digest == self.digest);
+        let by_rule = |vote: &Vote| matches!(vote.by, Signer::Rule(_));
+        let people: BTreeSet<&str> = self.votes.iter().filter_map(Vote::person).collect();
+        let wanted = usize::try_from(self.action.said.quorum).unwrap_or(usize::MAX);
+        own && (self.votes.iter().any(by_rule) || people.len() >= wanted.max(1))
+    }
+
     /// A person says no.
     pub(crate) fn reject(&self, digest: &str, ended: Ended) -> Result<Option<ActionRow>, Refusal> {
         self.looked_at(digest)?;
@@ -148,6 +160,46 @@ impl ActionRow {
         let mut row = self.ended(State::Rejected, ended)?;
         row.closes = true;
         Ok(Some(row))
+    }
+
+    /// A person asks for a change before they decide: their words go to the model, and nothing is closed.
+    pub(crate) fn ask_change(
+        &self,
+        digest: &str,
+        ended: Ended,
+    ) -> Result<Option<ActionRow>, Refusal> {
+        self.in_words(State::Superseded, digest, ended)
+    }
+
+    /// A person answers in words, in the place of what was asked for.
+    pub(crate) fn respond(&self, digest: &str, ended: Ended) -> Result<Option<ActionRow>, Refusal> {
+        self.in_words(State::Answered, digest, ended)
+    }
+
+    fn in_words(
+        &self,
+        state: State,
+        digest: &str,
+        ended: Ended,
+    ) -> Result<Option<ActionRow>, Refusal> {
+        self.looked_at(digest)?;
+        let same = |known: &Ended| (&known.by, &known.why) == (&ended.by, &ended.why);
+        if self.state == state && self.ended.as_ref().is_some_and(same) {
+            return Ok(None);
+        }
+        self.ended(state, ended).map(Some)
+    }
+
+    /// A later run on its thread asks for something about the same.
+    pub(crate) fn supersede(&self, (by, new): (Ended, ActionId)) -> Result<ActionRow, Refusal> {
+        let mut row = self.ended(State::Superseded, by)?;
+        row.replaced_by = Some(new);
+        Ok(row)
+    }
+
+    /// Whether it is over because a person asked for a change.
+    pub fn wants_change(&self) -> bool {
+        self.state == State::Superseded && self.replaced_by.is_none()
     }
 
     /// A person puts another action in its place.

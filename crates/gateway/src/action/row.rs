@@ -32,11 +32,15 @@ pub enum State {
     Drifted,
     /// Its run was ended before it was started.
     Cancelled,
+    /// A person asked for a change before they decide, or a newer action about the same took its place.
+    Superseded,
+    /// A person answered in words; nothing was done.
+    Answered,
 }
 
 impl State {
     /// Every state.
-    pub const ALL: [State; 12] = [
+    pub const ALL: [State; 14] = [
         State::Pending,
         State::Approved,
         State::Held,
@@ -49,21 +53,28 @@ impl State {
         State::Edited,
         State::Drifted,
         State::Cancelled,
+        State::Superseded,
+        State::Answered,
     ];
 
     /// The states that an action can go to from here, and no others.
     pub fn next(self) -> &'static [State] {
         use State::{
-            Approved, Cancelled, Drifted, Edited, Executing, Expired, Failed, Held, Rejected,
-            Succeeded, Unknown,
+            Answered, Approved, Cancelled, Drifted, Edited, Executing, Expired, Failed, Held,
+            Rejected, Succeeded, Superseded, Unknown,
         };
         match self {
-            State::Pending => &[Approved, Held, Rejected, Edited, Expired, Cancelled],
+            State::Pending => &[
+                Approved, Held, Rejected, Edited, Expired, Cancelled, Superseded, Answered,
+            ],
             State::Approved => &[Executing, Held, Drifted, Expired, Cancelled],
-            State::Held => &[Approved, Rejected, Edited, Expired, Cancelled],
+            State::Held => &[
+                Approved, Rejected, Edited, Expired, Cancelled, Superseded, Answered,
+            ],
             State::Executing => &[Succeeded, Failed, Unknown],
             State::Unknown => &[Executing, Succeeded, Failed],
-            Succeeded | Failed | Rejected | Expired | Edited | Drifted | Cancelled => &[],
+            Succeeded | Failed | Rejected | Expired | Edited | Drifted | Cancelled | Superseded
+            | Answered => &[],
         }
     }
 
@@ -92,6 +103,8 @@ impl State {
             State::Edited => "edited",
             State::Drifted => "drifted",
             State::Cancelled => "cancelled",
+            State::Superseded => "superseded",
+            State::Answered => "answered",
         }
     }
 }
@@ -141,8 +154,6 @@ pub enum Signer {
     Rule(String),
     /// Nobody, in time.
     Clock,
-    /// A kill switch, by its scope.
-    Kill(String),
     /// The gateway, which looked at what had been done.
     Gateway,
 }
@@ -158,6 +169,16 @@ pub struct Vote {
     pub at_ms: u64,
     /// Proof that the gateway's own code wrote it: a keyed hash whose key is not in the store.
     pub seal: Option<String>,
+}
+
+impl Vote {
+    /// The person whose it is, if it is a person's.
+    pub(crate) fn person(&self) -> Option<&str> {
+        match &self.by {
+            Signer::Person(person) => Some(&person.id),
+            Signer::Rule(_) | Signer::Clock | Signer::Gateway => None,
+        }
+    }
 }
 
 /// How often an action was handed to its effect, and under which lease last.

@@ -162,6 +162,9 @@ enum Deed {
     Fail,
     LoseSight,
     Reopen,
+    AskChange,
+    Respond,
+    Supersede,
 }
 
 fn done(row: &ActionRow, deed: Deed, now_ms: u64) -> Option<ActionRow> {
@@ -184,6 +187,9 @@ fn done(row: &ActionRow, deed: Deed, now_ms: u64) -> Option<ActionRow> {
         Deed::Fail => row.fail(by("ann")).ok(),
         Deed::LoseSight => row.lose_sight(by("ann"), None).ok(),
         Deed::Reopen => row.reopen(by("ann")).ok(),
+        Deed::AskChange => row.ask_change(&digest, by("ann")).ok().flatten(),
+        Deed::Respond => row.respond(&digest, by("ann")).ok().flatten(),
+        Deed::Supersede => row.supersede((by("ann"), ActionId::fresh())).ok(),
     }
 }
 
@@ -201,6 +207,9 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, u64)>> {
         1 => Just(Deed::Fail),
         2 => Just(Deed::LoseSight),
         1 => Just(Deed::Reopen),
+        1 => Just(Deed::AskChange),
+        1 => Just(Deed::Respond),
+        1 => Just(Deed::Supersede),
     ];
     proptest::collection::vec((deed, 0..1_200_u64), 1..30)
 }

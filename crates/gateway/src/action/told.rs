@@ -1,14 +1,15 @@
 //! What the audit is told of an action: ids, digests and states in the chain, people and their reasons beside it.
 
-use super::{ActionRow, Signer};
+use super::{ActionRow, Person, Signer};
 use crate::audit::{Draft, Event, EventKind, Field};
+use crate::policy::Fit;
 use crate::record::Ruling;
 use std::collections::BTreeMap;
 
 impl ActionRow {
     /// That this action has come to where it stands now.
     pub(crate) fn told(&self, kind: EventKind, at_ms: u64) -> Draft {
-        self.written(kind, self.event(kind, at_ms))
+        self.told_reply(kind, "", at_ms)
     }
 
     /// That this action was proposed, with the rule by which it was, and the grant that signed it.
@@ -25,19 +26,20 @@ impl ActionRow {
                 event = event.with(name, value);
             }
         }
-        self.written(EventKind::Proposed, event)
+        self.written(EventKind::Proposed, "", event)
+    }
+
+    /// The same with what the effect gave back, without secrets.
+    pub(crate) fn told_reply(&self, kind: EventKind, reply: &str, at_ms: u64) -> Draft {
+        self.written(kind, reply, self.event(kind, at_ms))
     }
 
     fn event(&self, kind: EventKind, at_ms: u64) -> Event {
         let said = &self.action.said;
         let event = Event {
-            action: Some(self.id().to_string()),
-            digest: Some(self.digest.clone()),
             state: Some(self.state.name().to_owned()),
-            tool: Some(said.tool.clone()),
-            level: Some(said.level.to_string()),
             expires_ms: Some(said.expires_ms),
-            ..Event::of_run(kind, &said.run, at_ms)
+            ..self.about(kind, at_ms)
         };
         let mut event = event
             .with("version", self.version)
@@ -54,11 +56,50 @@ impl ActionRow {
         event
     }
 
-    fn written(&self, kind: EventKind, event: Event) -> Draft {
-        let detail = self.personal(kind);
+    fn written(&self, kind: EventKind, reply: &str, event: Event) -> Draft {
+        let mut detail = self.personal(kind);
+        if !reply.is_empty() {
+            detail.insert("reply".to_owned(), Field::from(reply));
+        }
         match detail.is_empty() {
             true => event.draft(),
             false => event.draft_with(detail),
+        }
+    }
+
+    /// That it was shown to somebody. Neither its state nor its version is told: it may be somewhere else by now.
+    pub(crate) fn told_shown(&self, (to, program): (&Person, &str), at_ms: u64) -> Draft {
+        let to = Signer::Person(to.clone()).named();
+        let event = self.about(EventKind::Shown, at_ms);
+        let event = event.with("program", program);
+        event.draft_with([("to".to_owned(), Field::from(to))].into())
+    }
+
+    /// That a grant signed it, and what that took of the grant.
+    pub(crate) fn told_granted(&self, fit: &Fit<'_>) -> Vec<Draft> {
+        let said = &self.action.said;
+        let of = |kind| self.about(kind, said.created_ms).with("grant", fit.grant);
+        let signed = of(EventKind::PolicyDecided).with("policy", said.policy.as_str());
+        let taken = fit.takes.iter().map(|take| {
+            let event = of(EventKind::Budget).with("counter", take.counter.as_str());
+            event.with("by", take.by).with("most", take.max)
+        });
+        [signed]
+            .into_iter()
+            .chain(taken)
+            .map(Event::draft)
+            .collect()
+    }
+
+    /// Something about this action, which says neither its state nor its version.
+    fn about(&self, kind: EventKind, at_ms: u64) -> Event {
+        let said = &self.action.said;
+        Event {
+            action: Some(self.id().to_string()),
+            digest: Some(self.digest.clone()),
+            tool: Some(said.tool.clone()),
+            level: Some(said.level.to_string()),
+            ..Event::of_run(kind, &said.run, at_ms)
         }
     }
 
@@ -82,23 +123,25 @@ impl ActionRow {
         };
         match (ended, self.votes.last()) {
             (Some(ended), _) => {
-                put("by", &named(&ended.by));
+                put("by", &ended.by.named());
                 put("why", &ended.why);
             }
-            (None, Some(vote)) => put("by", &named(&vote.by)),
+            (None, Some(vote)) => put("by", &vote.by.named()),
             (None, None) => {}
         }
         detail
     }
 }
 
-fn named(signer: &Signer) -> String {
-    match signer {
-        Signer::Person(person) if person.verified => format!("person:{}", person.id),
-        Signer::Person(person) => format!("person:{} (unverified)", person.id),
-        Signer::Rule(name) => format!("rule:{name}"),
-        Signer::Clock => "clock".to_owned(),
-        Signer::Kill(scope) => format!("kill:{scope}"),
-        Signer::Gateway => "gateway".to_owned(),
+impl Signer {
+    /// As details of the audit have it.
+    pub(crate) fn named(&self) -> String {
+        match self {
+            Signer::Person(person) if person.verified => format!("person:{}", person.id),
+            Signer::Person(person) => format!("person:{} (unverified)", person.id),
+            Signer::Rule(name) => format!("rule:{name}"),
+            Signer::Clock => "clock".to_owned(),
+            Signer::Gateway => "gateway".to_owned(),
+        }
     }
 }

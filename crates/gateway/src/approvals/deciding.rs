@@ -16,6 +16,9 @@ pub enum Finding {
 }
 
 impl Approvals {
+    /// How often a change may be asked for about one subject on one thread.
+    pub const MAX_ROUNDS: usize = 3;
+
     /// Approves the bytes of this digest. When enough people have, the action is signed and its run is woken. The same
     /// person approving the same again changes nothing.
     ///
@@ -32,7 +35,7 @@ impl Approvals {
             Ok(match row.approve(&person, digest, now_ms)? {
                 Voted::Already => None,
                 Voted::Counted(mut next) => {
-                    self.seal.votes(&mut next);
+                    self.seal.newest(&mut next);
                     Some(*next)
                 }
             })
@@ -57,6 +60,64 @@ impl Approvals {
             row.reject(digest, by_person(&person, &why, at_ms))
         })
         .await
+    }
+
+    /// Asks for something else before anybody decides: the words go to the model as data, the action is over, and
+    /// nothing is closed, so that the model may ask again. After [`Approvals::MAX_ROUNDS`] times about the same on a
+    /// thread somebody has to decide.
+    ///
+    /// # Errors
+    /// As [`Approvals::reject`]; [`ApprovalError::TooManyRounds`].
+    pub async fn ask_change(
+        &self,
+        id: ActionId,
+        digest: &str,
+        by: impl Into<Person>,
+        words: &str,
+    ) -> Result<ActionRow, ApprovalError> {
+        let (person, words) = (by.into(), reason(words)?);
+        let rounds = self.rounds(id).await?;
+        self.decide(id, |row, at_ms| {
+            match row.ask_change(digest, by_person(&person, &words, at_ms))? {
+                Some(_) if rounds >= Approvals::MAX_ROUNDS => Err(Refusal::Rounds),
+                next => Ok(next),
+            }
+        })
+        .await
+    }
+
+    /// Answers in words: what was asked for is not done, and the model reads the words as what came of its call.
+    ///
+    /// # Errors
+    /// As [`Approvals::reject`].
+    pub async fn respond(
+        &self,
+        id: ActionId,
+        digest: &str,
+        by: impl Into<Person>,
+        words: &str,
+    ) -> Result<ActionRow, ApprovalError> {
+        let (person, words) = (by.into(), reason(words)?);
+        self.decide(id, |row, at_ms| {
+            row.respond(digest, by_person(&person, &words, at_ms))
+        })
+        .await
+    }
+
+    /// How often a change was asked for about the same on the action's thread, this action apart.
+    async fn rounds(&self, id: ActionId) -> Result<usize, ApprovalError> {
+        let row = self.show(id).await?;
+        let said = &row.action.said;
+        let same = Find::Subject {
+            tenant: &said.run.tenant,
+            thread: &said.run.thread,
+            subject: &said.subject,
+        };
+        let rows = self.store.actions(same).await?;
+        let asked = rows
+            .iter()
+            .filter(|row| row.id() != id && row.wants_change());
+        Ok(asked.count())
     }
 
     /// Lets what was refused, or what nobody decided about, be asked for again on its thread.
@@ -156,6 +217,25 @@ impl Approvals {
         Ok(count)
     }
 
+    /// Writes down that an action was shown to somebody: whom, which bytes, and by which program in which version.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn shown(
+        &self,
+        row: &ActionRow,
+        to: impl Into<Person>,
+        program: &str,
+    ) -> Result<(), ApprovalError> {
+        let at_ms = self.now().await?;
+        let told = row.told_shown((&to.into(), program), at_ms);
+        let change = Change {
+            audit: vec![told],
+            ..Change::default()
+        };
+        Ok(self.store.commit(change).await?)
+    }
+
     /// Takes a decision, again and again while others are quicker.
     pub(super) async fn decide(
         &self,
@@ -241,16 +321,24 @@ fn refused(refusal: Refusal, row: ActionRow) -> ApprovalError {
         Refusal::OtherDigest => ApprovalError::OtherDigest,
         Refusal::OwnRequest => ApprovalError::OwnRequest,
         Refusal::Unverified => ApprovalError::Unverified,
+        Refusal::Rounds => ApprovalError::TooManyRounds {
+            rounds: Approvals::MAX_ROUNDS,
+            subject: row.action.said.subject.clone(),
+        },
     }
 }
 
-/// The longest reason that is kept, in characters.
-const MAX_REASON: usize = 2_000;
+/// The most words of a person that are kept, in characters.
+const MOST_WORDS: usize = 8_000;
 
-fn reason(why: &str) -> Result<String, ApprovalError> {
+pub(super) fn reason(why: &str) -> Result<String, ApprovalError> {
     let why = why.trim();
-    match why.is_empty() {
-        true => Err(ApprovalError::NoReason),
-        false => Ok(why.chars().take(MAX_REASON).collect()),
+    match why.chars().count() {
+        0 => Err(ApprovalError::NoReason),
+        1..=MOST_WORDS => Ok(why.to_owned()),
+        count => Err(ApprovalError::TooLong {
+            count,
+            most: MOST_WORDS,
+        }),
     }
 }

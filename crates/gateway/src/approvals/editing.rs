@@ -94,6 +94,7 @@ impl Gateway {
         let stood = said.expires_ms.saturating_sub(said.created_ms);
         let asked = u64::try_from(ask.expires.as_millis()).unwrap_or(u64::MAX);
         let ruling = Ruling::of(&judged);
+        // Other arguments may need more than those that were asked about, and never less.
         let proposal = Proposal {
             quorum: said.quorum.max(ask.quorum),
             not_by_requester: said.not_by_requester || ask.not_by_requester,

@@ -1,5 +1,6 @@
 //! The kill switch: put first, on no condition; what was signed and not started is held after that.
 
+use super::deciding::reason;
 use super::{ApprovalError, Approvals};
 use crate::action::State;
 use crate::audit::{Draft, Event, EventKind, Field};
@@ -16,20 +17,18 @@ impl Approvals {
     ///
     /// # Errors
     /// [`ApprovalError::BadScope`], [`ApprovalError::NoReason`], [`ApprovalError::Store`].
-    pub async fn kill(&self, scope: &str, by: &str, reason: &str) -> Result<usize, ApprovalError> {
+    pub async fn kill(&self, scope: &str, by: &str, why: &str) -> Result<usize, ApprovalError> {
         known(scope)?;
-        if reason.trim().is_empty() {
-            return Err(ApprovalError::NoReason);
-        }
+        let reason = reason(why)?;
         let at_ms = self.now().await?;
         let change = Change {
             kill: vec![Kill {
                 scope: scope.to_owned(),
                 by: by.to_owned(),
-                reason: reason.to_owned(),
+                reason: reason.clone(),
                 at_ms,
             }],
-            audit: vec![told(EventKind::Killed, scope, (by, reason), at_ms)],
+            audit: vec![told(EventKind::Killed, scope, (by, &reason), at_ms)],
             ..Change::default()
         };
         self.store.commit(change).await?;

@@ -32,9 +32,9 @@ pub enum EventKind {
     Shown,
     /// A person decided, or gave one of several votes.
     Decided,
-    /// A rule decided.
+    /// A standing grant signed.
     PolicyDecided,
-    /// A signed action was looked at once more before it was started.
+    /// A signed action was looked at once more, and nothing spoke against starting it.
     Revalidated,
     /// What was signed is not what would happen.
     Drifted,
@@ -52,20 +52,16 @@ pub enum EventKind {
     Expired,
     /// A run was ended before the start.
     Cancelled,
+    /// A later action about the same took an action's place.
+    Superseded,
     /// A person lets a closed subject be asked for again.
     Reopened,
     /// A kill switch was put on.
     Killed,
     /// A kill switch was taken off.
     Unkilled,
-    /// A standing grant or another rule was given.
-    Granted,
-    /// A standing grant or another rule was taken back.
-    Revoked,
-    /// A budget was spent or exceeded.
+    /// A grant's allowance was used.
     Budget,
-    /// A conversation was repaired before a model saw it.
-    HistoryRepaired,
     /// Details were erased.
     Erased,
     /// The head of the chain was written down elsewhere.
@@ -73,6 +69,30 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// Every kind.
+    pub const ALL: [EventKind; 20] = [
+        EventKind::Proposed,
+        EventKind::Shown,
+        EventKind::Decided,
+        EventKind::PolicyDecided,
+        EventKind::Revalidated,
+        EventKind::Drifted,
+        EventKind::AttemptStarted,
+        EventKind::ProviderReplied,
+        EventKind::Unknown,
+        EventKind::Reconciled,
+        EventKind::Held,
+        EventKind::Expired,
+        EventKind::Cancelled,
+        EventKind::Superseded,
+        EventKind::Reopened,
+        EventKind::Killed,
+        EventKind::Unkilled,
+        EventKind::Budget,
+        EventKind::Erased,
+        EventKind::Anchored,
+    ];
+
     /// Its name, as events have it.
     pub fn name(self) -> &'static str {
         match self {
@@ -89,13 +109,11 @@ impl EventKind {
             EventKind::Held => "held",
             EventKind::Expired => "expired",
             EventKind::Cancelled => "cancelled",
+            EventKind::Superseded => "superseded",
             EventKind::Reopened => "reopened",
             EventKind::Killed => "killed",
             EventKind::Unkilled => "unkilled",
-            EventKind::Granted => "granted",
-            EventKind::Revoked => "revoked",
             EventKind::Budget => "budget",
-            EventKind::HistoryRepaired => "history_repaired",
             EventKind::Erased => "erased",
             EventKind::Anchored => "anchored",
         }

@@ -57,7 +57,7 @@ fn an_event_has_one_text_and_its_hash_can_be_made_by_hand() {
 
 #[test]
 fn every_kind_has_a_name_that_reads_back() {
-    for kind in lives::KINDS {
+    for kind in EventKind::ALL {
         let draft = Event::new(kind, "t", 0).draft();
         let entry = AuditEntry::link(None, draft);
         assert_eq!(Event::read(&entry.event).unwrap().kind, kind);

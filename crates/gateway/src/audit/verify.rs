@@ -4,10 +4,12 @@
 
 use super::anchor::Anchor;
 use super::entry::{AuditEntry, GENESIS, Head, seal};
-use super::event::Event;
+use super::event::{Event, EventKind, Field};
 use super::is_hash;
 use super::signed::Signatures;
+use super::spans::Spans;
 use crate::call::sha256;
+use std::collections::BTreeSet;
 
 /// The first thing that is wrong with a chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,6 +105,8 @@ pub struct Verified {
     pub details: u64,
     /// How many details were erased.
     pub erased: u64,
+    /// How many of these no entry of the chain tells of: somebody took them away by hand.
+    pub erased_untold: u64,
     /// How many anchors fit.
     pub anchored: u64,
     /// The newest anchor that fits. What comes after it could have been written anew by the owner of the chain.
@@ -130,6 +134,8 @@ pub struct Verifier {
     /// Those that are still ahead, the next one last.
     anchors: Vec<Anchor>,
     signatures: Signatures,
+    /// The entries whose detail is gone, as far as no later entry has told of it.
+    untold: BTreeSet<u64>,
     found: Verified,
 }
 
@@ -144,6 +150,7 @@ impl Verifier {
             tenant,
             anchors,
             signatures: Signatures::default(),
+            untold: BTreeSet::new(),
             found: Verified::default(),
         }
     }
@@ -182,7 +189,16 @@ impl Verifier {
         match detail(&event, entry)? {
             Detail::None => {}
             Detail::Whole => self.found.details += 1,
-            Detail::Erased => self.found.erased += 1,
+            Detail::Erased => {
+                self.found.erased += 1;
+                self.untold.insert(head.seq);
+            }
+        }
+        if event.kind == EventKind::Erased
+            && let Some(Field::Text(text)) = event.fields.get("entries")
+            && let Some(spans) = Spans::read(text)
+        {
+            spans.remove_from(&mut self.untold);
         }
         self.anchor(&head)?;
         self.signatures.see(&event)?;
@@ -208,6 +224,7 @@ impl Verifier {
     /// After the last entry: whether it is the last one that anybody knows of.
     pub fn finish(mut self) -> Result<Verified, Broken> {
         self.found.attempts = self.signatures.attempts();
+        self.found.erased_untold = self.untold.len() as u64;
         let Some(anchor) = self.anchors.pop() else {
             return Ok(self.found);
         };

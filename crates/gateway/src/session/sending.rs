@@ -4,12 +4,13 @@
 //! its own: whoever is cut off while it runs leaves it running, and its end is written all the same.
 
 use super::finish::After;
-use super::signing::{Look, at, impossible, outcome, shared, waiting};
+use super::signing::{Look, at, impossible, outcome, waiting};
 use super::{Session, Ticket, broken};
 use crate::action::{ActionRow, Ended, Signer, State};
 use crate::audit::EventKind;
 use crate::canonical::{Numbers, canonical};
 use crate::effect::{Chance, Erased, Found, Sent, patience};
+use crate::json::{Bounds, Json};
 use crate::kill::Target;
 use crate::policy::Verdict;
 use crate::record::{CallRecord, Outcome, Why};
@@ -32,14 +33,10 @@ impl Session {
         if let Some(why) = self.drifted(tool, &row, now_ms) {
             let drifted = row.drift(self.ended(&why, now_ms));
             let drifted = drifted.map_err(|_| impossible(&row))?;
-            return self
-                .step(&row, drifted, EventKind::Drifted, Vec::new())
-                .await;
+            return self.step(&row, drifted, EventKind::Drifted).await;
         }
         if let Ok(expired) = row.expire(now_ms) {
-            return self
-                .step(&row, expired, EventKind::Expired, Vec::new())
-                .await;
+            return self.step(&row, expired, EventKind::Expired).await;
         }
         self.send(ticket, tool, (row, now_ms), injections).await
     }
@@ -47,8 +44,7 @@ impl Session {
     /// Why what was signed is not what would happen now.
     fn drifted(&self, tool: &Registered, row: &ActionRow, now_ms: u64) -> Option<String> {
         let action = &row.action;
-        let signed = row.votes.iter().all(|vote| vote.digest == row.digest);
-        if !action.is_intact(&row.digest) || !signed || !self.0.parts.seal.holds(row) {
+        if !action.is_intact(&row.digest) || !row.is_signed() || !self.0.parts.seal.holds(row) {
             return Some("the stored bytes are not those that were signed".to_owned());
         }
         let args = &action.said.args;
@@ -96,14 +92,17 @@ impl Session {
         let said = &row.action.said;
         let scopes = Target::of(said).scopes();
         let mut guards = vec![at(&row), Guard::Alive { scopes }];
+        let mut audit = Vec::new();
         if row.state == State::Approved {
             guards.push(Guard::Before {
                 at_ms: said.expires_ms,
             });
+            audit.push(row.told(EventKind::Revalidated, now_ms));
         }
+        audit.push(sent.told(EventKind::AttemptStarted, now_ms));
         let claim = Change {
             guards,
-            audit: vec![sent.told(EventKind::AttemptStarted, now_ms)],
+            audit,
             actions: vec![sent.clone()],
             ..Change::default()
         };
@@ -127,7 +126,7 @@ impl Session {
         };
         let stop = self.killed_by(Target::of(&row.action.said)).await?;
         if let Ok(held) = row.hold() {
-            self.step(row, held, EventKind::Held, Vec::new()).await?;
+            self.step(row, held, EventKind::Held).await?;
         }
         Err(stop)
     }
@@ -146,7 +145,7 @@ impl Session {
         let (session, record) = (self.clone(), ticket.place.record.clone());
         let of_call = outcome_of(ticket, tool);
         let work = async move {
-            let sending = tokio::time::timeout(limit, effect.send(shared(&row))).await;
+            let sending = tokio::time::timeout(limit, effect.send(row.action.clone())).await;
             let sent = sending.unwrap_or_else(|_| {
                 Sent::Unknown(format!(
                     "it took longer than {} seconds",
@@ -218,13 +217,15 @@ impl Session {
         of_call: impl Fn(&ActionRow) -> Outcome,
     ) -> Result<Settled, Stop> {
         let at_ms = to.ended.as_ref().map_or(0, |ended| ended.at_ms);
-        let kind = match to.state {
-            State::Unknown => EventKind::Unknown,
+        let kind = match (to.state, from.state) {
+            (State::Unknown, _) => EventKind::Unknown,
+            (_, State::Unknown) => EventKind::Reconciled,
             _ => EventKind::ProviderReplied,
         };
+        let reply = self.reply(to.receipt.as_deref().unwrap_or_default());
         let mut change = Change {
             guards: vec![at(from)],
-            audit: vec![to.told(kind, at_ms)],
+            audit: vec![to.told_reply(kind, &reply, at_ms)],
             actions: vec![to.clone()],
             ..Change::default()
         };
@@ -244,6 +245,15 @@ impl Session {
         }
         self.commit(change).await.map_err(broken)?;
         Ok(Settled { row: to, record })
+    }
+
+    /// A receipt as the audit keeps it: without secrets.
+    fn reply(&self, receipt: &str) -> String {
+        let redactor = &self.0.parts.redactor;
+        match Json::read(receipt, Bounds::default()) {
+            Ok(json) => redactor.json(json.view()),
+            Err(_) => redactor.text(receipt),
+        }
     }
 
     /// What was written becomes what this call knows.
@@ -324,7 +334,7 @@ async fn looked_up(
 ) -> Chance {
     let looking = tokio::spawn(tokio::time::timeout(
         limit,
-        effect.look(shared(row), row.sending.times, since),
+        effect.look(row.action.clone(), row.sending.times, since),
     ));
     match looking.await {
         Ok(Ok(found)) => found,

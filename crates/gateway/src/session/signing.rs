@@ -84,7 +84,9 @@ impl Session {
             | State::Failed
             | State::Rejected
             | State::Expired
-            | State::Cancelled => {
+            | State::Cancelled
+            | State::Superseded
+            | State::Answered => {
                 let outcome = outcome(ticket.call, tool.output_cap, &row);
                 self.record(ticket, outcome.clone().into()).await?;
                 Ok(Look::Over(After::Ended(outcome)))
@@ -151,6 +153,8 @@ impl Session {
             return Ok(Some(failed(ticket.call, ending_failure(closed))));
         }
         let again = earlier.iter().rev().find(|row| was_signed(row));
+        let left_behind = earlier.iter().filter(|row| self.left_behind(row));
+        let left_behind: Vec<_> = left_behind.cloned().collect();
         let action = Action::of(Proposal {
             run: self.0.run.clone(),
             key: ticket.place.record.key.clone(),
@@ -176,21 +180,29 @@ impl Session {
             Some(_) => &[],
         };
         for grant in grants {
-            if self.put(ticket, &action, Some(grant)).await? {
+            if self.put(ticket, &action, Some(grant), &left_behind).await? {
                 return Ok(None);
             }
         }
-        self.put(ticket, &action, None).await?;
+        self.put(ticket, &action, None, &left_behind).await?;
         Ok(None)
     }
 
-    /// Writes a new action together with the record that it belongs to: signed, if a grant has room for it. Says
-    /// whether it was written.
+    /// Whether an action about the same waits for people although its run is left behind: a later run of the same
+    /// agent on the same thread asks now.
+    fn left_behind(&self, row: &ActionRow) -> bool {
+        let (own, theirs) = (&self.0.run, &row.action.said.run);
+        row.state.is_undecided() && own.agent == theirs.agent && own.run != theirs.run
+    }
+
+    /// Writes a new action together with the record that it belongs to, in the place of those that are left behind:
+    /// signed, if a grant has room for it. Says no if the grant has none; else whatever there is now is looked at next.
     async fn put(
         &self,
         ticket: &mut Ticket<'_>,
         action: &Action,
         grant: Option<&Fit<'_>>,
+        left_behind: &[ActionRow],
     ) -> Result<bool, Stop> {
         let said = &action.said;
         let signed = grant.map(|fit| Vote {
@@ -200,7 +212,7 @@ impl Session {
             seal: None,
         });
         let mut row = ActionRow::proposed(action.clone(), signed);
-        self.0.parts.seal.votes(&mut row);
+        self.0.parts.seal.newest(&mut row);
         ticket.place.record.action = Some(row.id());
         if let Some(ruling) = &mut ticket.place.record.ruling {
             ruling.grant = grant.map(|fit| fit.grant.to_owned());
@@ -211,9 +223,13 @@ impl Session {
                 scopes: Target::of(said).scopes(),
             }],
             audit: vec![row.proposed_by(ruling, said.created_ms)],
-            actions: vec![row],
             ..Change::default()
         };
+        if let Some(fit) = grant {
+            change.audit.extend(row.told_granted(fit));
+        }
+        change.actions.push(row);
+        self.supersede(&mut change, action, left_behind);
         if let Some(fit) = grant {
             change.guards.push(Guard::Before { at_ms: fit.until });
             for take in &fit.takes {
@@ -234,6 +250,11 @@ impl Session {
             Ok(()) => Ok(true),
             Err(StoreError::Refused(guard)) => match *guard {
                 Guard::Alive { .. } => Err(self.killed_by(Target::of(said)).await?),
+                // Somebody has decided meanwhile about what is left behind.
+                Guard::At { .. } => {
+                    ticket.place.record.action = None;
+                    Ok(true)
+                }
                 // It is used up, or over.
                 Guard::Most { .. } | Guard::Before { .. } if grant.is_some() => Ok(false),
                 other => Err(broken(StoreError::Refused(Box::new(other)))),
@@ -242,13 +263,25 @@ impl Session {
         }
     }
 
+    /// Puts a new action in the place of those that are left behind.
+    fn supersede(&self, change: &mut Change, new: &Action, left_behind: &[ActionRow]) {
+        let at_ms = new.said.created_ms;
+        for row in left_behind {
+            let why = self.ended("a later run on the thread asks about the same", at_ms);
+            // What waits for people can always be superseded.
+            if let Ok(over) = row.supersede((why, new.id)) {
+                change.guards.push(at(row));
+                change.audit.push(over.told(EventKind::Superseded, at_ms));
+                change.actions.push(over);
+            }
+        }
+    }
+
     /// An action that people have to decide about: the run waits, unless the time is over.
     async fn wait(&self, row: ActionRow) -> Result<Look, Stop> {
         let now_ms = self.now().await?;
         if let Ok(expired) = row.expire(now_ms) {
-            return self
-                .step(&row, expired, EventKind::Expired, Vec::new())
-                .await;
+            return self.step(&row, expired, EventKind::Expired).await;
         }
         let why = match row.state {
             State::Held => Why::Held,
@@ -268,7 +301,7 @@ impl Session {
         let lost = row
             .lose_sight(why, Some(now_ms))
             .map_err(|_| impossible(&row))?;
-        self.step(&row, lost, EventKind::Unknown, Vec::new()).await
+        self.step(&row, lost, EventKind::Unknown).await
     }
 
     /// Writes the next row of an action, if it still stands where it was seen.
@@ -277,19 +310,17 @@ impl Session {
         from: &ActionRow,
         to: ActionRow,
         kind: EventKind,
-        guards: Vec<Guard>,
     ) -> Result<Look, Stop> {
         let now_ms = to
             .ended
             .as_ref()
             .map_or(to.sending.at_ms, |ended| ended.at_ms);
-        let mut change = Change {
+        let change = Change {
             guards: vec![at(from)],
             audit: vec![to.told(kind, now_ms)],
             actions: vec![to],
             ..Change::default()
         };
-        change.guards.extend(guards);
         match self.commit(change).await {
             Ok(()) | Err(StoreError::Refused(_)) => Ok(Look::Again),
             Err(error) => Err(broken(error)),
@@ -371,20 +402,23 @@ fn was_signed(row: &ActionRow) -> bool {
 
 /// What a call ends with whose action is over.
 pub(super) fn outcome(call: &ToolCall, output_cap: usize, row: &ActionRow) -> Outcome {
-    match (&row.state, &row.receipt) {
-        (State::Succeeded, Some(receipt)) => {
-            let (content, _) = output::shown(receipt.clone(), output_cap);
-            Outcome::Observed(Observation {
-                tool: call.name().to_owned(),
-                args_hash: call.args_hash().to_owned(),
-                content,
-                failure: None,
-                artifact: None,
-                command: None,
-                action: Some(row.id()),
-            })
-        }
-        _ => match failed(call, ending_failure(row)) {
+    let read = match (&row.state, &row.receipt) {
+        (State::Succeeded, Some(receipt)) => Some(output::shown(receipt.clone(), output_cap).0),
+        (State::Answered, _) => Some(in_words("answers", row)),
+        (State::Superseded, _) if row.wants_change() => Some(in_words("asks for a change", row)),
+        _ => None,
+    };
+    match read {
+        Some(content) => Outcome::Observed(Observation {
+            tool: call.name().to_owned(),
+            args_hash: call.args_hash().to_owned(),
+            content,
+            failure: None,
+            artifact: None,
+            command: None,
+            action: Some(row.id()),
+        }),
+        None => match failed(call, ending_failure(row)) {
             Outcome::Observed(seen) => Outcome::Observed(Observation {
                 action: Some(row.id()),
                 ..seen
@@ -392,6 +426,13 @@ pub(super) fn outcome(call: &ToolCall, output_cap: usize, row: &ActionRow) -> Ou
             stopped => stopped,
         },
     }
+}
+
+/// What the model reads of a person's words: data, which says that nothing was done.
+fn in_words(what: &str, row: &ActionRow) -> String {
+    let words = row.ended.as_ref().map(|ended| ended.why.as_str());
+    serde_json::json!({"happened": false, "a_person": what, "words": words.unwrap_or_default()})
+        .to_string()
 }
 
 /// What the model reads of an action that did not happen.
@@ -404,16 +445,11 @@ fn ending_failure(row: &ActionRow) -> Failure {
         .unwrap_or_default();
     match row.state {
         State::Expired => Failure::Expired { tool },
-        State::Failed => Failure::Error { tool, detail: why },
+        State::Failed | State::Superseded => Failure::Error { tool, detail: why },
         _ => Failure::Rejected { tool, why },
     }
 }
 
 fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The action as whoever runs it shares it.
-pub(super) fn shared(row: &ActionRow) -> Arc<Action> {
-    row.action.clone()
 }

@@ -89,6 +89,11 @@ impl Base {
         Ok(Base { url })
     }
 
+    /// The address itself.
+    pub(crate) fn address(&self) -> Url {
+        self.url.clone()
+    }
+
     /// The whole address, as it was given.
     pub(crate) fn whole(&self) -> &str {
         self.url.as_str()

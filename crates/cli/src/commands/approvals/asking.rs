@@ -9,7 +9,7 @@ use crate::person::local;
 use crate::signals::Interrupt;
 use crate::stores::Kept;
 use paraph_agents::{Agent, Approval};
-use paraph_gateway::{ActionRow, State};
+use paraph_gateway::{ActionRow, ApprovalError, State};
 use std::io::{BufRead as _, Write as _};
 use tokio::sync::oneshot;
 
@@ -64,34 +64,52 @@ pub(crate) async fn ask(
     Ok(asked)
 }
 
+/// A decision that needs words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Worded {
+    Reject,
+    AskChange,
+    Respond,
+}
+
+impl Worded {
+    fn of(answer: &str) -> Option<Worded> {
+        match answer {
+            "r" | "reject" => Some(Worded::Reject),
+            "c" | "change" => Some(Worded::AskChange),
+            "w" | "words" => Some(Worded::Respond),
+            _ => None,
+        }
+    }
+
+    fn question(self) -> &'static str {
+        match self {
+            Worded::Reject => "why? (the model reads it) ",
+            Worded::AskChange => "what should be different? (the model reads it) ",
+            Worded::Respond => "your answer? (the model reads it in place of what the call gives) ",
+        }
+    }
+}
+
 impl Desk<'_> {
     /// Asks about one action until it is decided about.
     async fn one(&self, mut row: ActionRow, interrupt: &mut Interrupt) -> Result<Asked, Failure> {
+        const QUESTION: &str = "[a]pprove, [e]dit, ask for a [c]hange, answer in [w]ords, [r]eject or [q]uit (it \
+                                keeps waiting)? ";
         let desk = desk(self.kept);
-        let acts = format!("this process as local user {}", self.by);
         note("");
-        note(&show::in_words(&row, &acts, None));
-        forget_typed();
+        self.lay_before(&row).await;
         loop {
-            let question = "[a]pprove, [e]dit, [r]eject or [q]uit (it keeps waiting)? ";
-            let Some(answer) = answer(question, interrupt).await else {
+            let Some(answer) = answer(QUESTION, interrupt).await else {
                 return Ok(Asked::Left);
             };
             let decided = match answer.trim().to_lowercase().as_str() {
                 "a" | "approve" => desk.approve(row.id(), &row.digest, self.by.as_str()).await,
-                "r" | "reject" => {
-                    let Some(why) = answer_of("why? (the model reads it) ", interrupt).await else {
-                        return Ok(Asked::Left);
-                    };
-                    desk.reject(row.id(), &row.digest, self.by.as_str(), &why)
-                        .await
-                }
                 "e" | "edit" => {
                     match self.edit(&row).await {
                         Ok(Some(new)) => {
                             row = new;
-                            note(&show::in_words(&row, &acts, None));
-                            forget_typed();
+                            self.lay_before(&row).await;
                         }
                         Ok(None) => note("nothing was changed"),
                         Err(failure) => tell(&failure),
@@ -99,28 +117,70 @@ impl Desk<'_> {
                     continue;
                 }
                 "q" | "quit" => return Ok(Asked::Left),
-                _ => continue,
-            };
-            match decided {
-                Ok(now) if now.state.is_undecided() => {
-                    note(&decide::told("approved", &self.by, &now));
-                    note("it waits for the approval of others");
-                    return Ok(Asked::Left);
-                }
-                Ok(now) => {
-                    let what = match now.state {
-                        State::Rejected => "refused",
-                        _ => "approved",
+                other => {
+                    let Some(kind) = Worded::of(other) else {
+                        continue;
                     };
-                    note(&decide::told(what, &self.by, &now));
-                    return Ok(Asked::Decided);
+                    let Some(words) = answer_of(kind.question(), interrupt).await else {
+                        return Ok(Asked::Left);
+                    };
+                    self.in_words(kind, &row, &words).await
                 }
-                // Somebody else was quicker: then that is what the run goes on with.
-                Err(error @ paraph_gateway::ApprovalError::Conflict(_)) => {
-                    tell(&refused(self.kept, error));
-                    return Ok(Asked::Decided);
-                }
-                Err(error) => tell(&refused(self.kept, error)),
+            };
+            if let Some(asked) = self.came_of(decided) {
+                return Ok(asked);
+            }
+        }
+    }
+
+    /// Shows an action to whoever sits there, and writes down that it was shown.
+    async fn lay_before(&self, row: &ActionRow) {
+        let acts = format!("this process as local user {}", self.by);
+        note(&show::in_words(row, &acts, None));
+        show::was_shown(&desk(self.kept), row, &self.by).await;
+        forget_typed();
+    }
+
+    async fn in_words(
+        &self,
+        kind: Worded,
+        row: &ActionRow,
+        words: &str,
+    ) -> Result<ActionRow, ApprovalError> {
+        let (desk, id, by) = (desk(self.kept), row.id(), self.by.as_str());
+        match kind {
+            Worded::Reject => desk.reject(id, &row.digest, by, words).await,
+            Worded::AskChange => desk.ask_change(id, &row.digest, by, words).await,
+            Worded::Respond => desk.respond(id, &row.digest, by, words).await,
+        }
+    }
+
+    /// Says what came of a decision; nothing if it has to be taken again.
+    fn came_of(&self, decided: Result<ActionRow, ApprovalError>) -> Option<Asked> {
+        match decided {
+            Ok(now) if now.state.is_undecided() => {
+                note(&decide::told("approved", &self.by, &now));
+                note("it waits for the approval of others");
+                Some(Asked::Left)
+            }
+            Ok(now) => {
+                let what = match now.state {
+                    State::Rejected => "refused",
+                    State::Superseded => decide::CHANGE,
+                    State::Answered => decide::ANSWERED,
+                    _ => "approved",
+                };
+                note(&decide::told(what, &self.by, &now));
+                Some(Asked::Decided)
+            }
+            // Somebody else was quicker: then that is what the run goes on with.
+            Err(error @ ApprovalError::Conflict(_)) => {
+                tell(&refused(self.kept, error));
+                Some(Asked::Decided)
+            }
+            Err(error) => {
+                tell(&refused(self.kept, error));
+                None
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `paraph approvals approve` and `reject`: the decision, and then the run that waits for it.
 
 use super::{Listed, desk, flag, looked_at, refused};
-use crate::args::{AfterwardsArgs, ApproveArgs, RejectArgs};
+use crate::args::{AfterwardsArgs, ApproveArgs, RejectArgs, RespondArgs};
 use crate::commands::runs::go_on;
 use crate::config::Config;
 use crate::failure::{FINISHED, Failure, WAITING};
@@ -9,14 +9,20 @@ use crate::output::{note, print_json};
 use crate::person::local;
 use crate::stores::Kept;
 use crate::terminal::{printable, printable_line};
+use paraph_agents::is_called_from;
 use paraph_gateway::{ActionRow, RunRef};
-use paraph_graph::{RunId, RunQuery, RunRow};
+use paraph_graph::{RunId, RunQuery, RunRow, RunStatus};
 
 /// The longest text of an action in a note, in characters.
 const SAYS: usize = 300;
 
-/// How many agents may have called one another.
-const DEEPEST: usize = 16;
+/// What was decided, if it was neither yes nor no.
+pub(super) const CHANGE: &str = "asked to be changed";
+pub(super) const ANSWERED: &str = "answered in words, and not done,";
+
+/// How many runs are read at a time, and how many are looked at for the one that called an agent.
+const PAGE: usize = 200;
+const FARTHEST: usize = 10_000;
 
 pub(super) async fn approve(
     kept: &Kept,
@@ -56,6 +62,38 @@ pub(super) async fn reject(kept: &Kept, config: &Config, args: &RejectArgs) -> R
         true => format!("action {} was refused by {by} before", row.id()),
         false => told("refused", &by, &now),
     });
+    afterwards(kept, config, &now, &args.then).await
+}
+
+pub(super) async fn ask_change(
+    kept: &Kept,
+    config: &Config,
+    args: &RejectArgs,
+) -> Result<u8, Failure> {
+    let row = looked_at(kept, &args.which).await?;
+    let by = local(&config.environment);
+    let desk = desk(kept);
+    let now = desk
+        .ask_change(row.id(), &row.digest, by.as_str(), &args.reason)
+        .await;
+    let now = now.map_err(|error| refused(kept, error))?;
+    note(&told(CHANGE, &by, &now));
+    afterwards(kept, config, &now, &args.then).await
+}
+
+pub(super) async fn respond(
+    kept: &Kept,
+    config: &Config,
+    args: &RespondArgs,
+) -> Result<u8, Failure> {
+    let row = looked_at(kept, &args.which).await?;
+    let by = local(&config.environment);
+    let desk = desk(kept);
+    let now = desk
+        .respond(row.id(), &row.digest, by.as_str(), &args.answer)
+        .await;
+    let now = now.map_err(|error| refused(kept, error))?;
+    note(&told(ANSWERED, &by, &now));
     afterwards(kept, config, &now, &args.then).await
 }
 
@@ -109,8 +147,7 @@ fn and(failure: Failure, stands: &str) -> Failure {
     }
 }
 
-/// The run that `paraph run` began: the action's own, or that of the agent whose agents asked for it. An agent that
-/// is called runs on a thread whose name begins with its caller's.
+/// The run that `paraph run` began: the action's own, or that of the agent whose agents asked for it.
 pub(super) async fn waiting_run(kept: &Kept, run: &RunRef) -> Result<RunRow, Failure> {
     let gone = || {
         Failure::Usage(format!(
@@ -120,27 +157,54 @@ pub(super) async fn waiting_run(kept: &Kept, run: &RunRef) -> Result<RunRow, Fai
         ))
     };
     let id: RunId = run.run.parse().map_err(|_| gone())?;
-    let mut row = kept.threads.run(id).await?.ok_or_else(gone)?;
-    for _ in 0..DEEPEST {
-        if !row.arguments.is_null() {
-            return Ok(row);
-        }
-        let Some((caller, _)) = row.thread.rsplit_once('/') else {
-            break;
-        };
-        let newest = RunQuery {
-            thread: Some(caller.to_owned()),
-            limit: Some(1),
-            ..RunQuery::default()
-        };
-        match kept.threads.runs(&newest).await?.pop() {
-            Some(newest) => row = newest,
-            None => break,
+    let row = kept.threads.run(id).await?.ok_or_else(gone)?;
+    if !row.arguments.is_null() {
+        return Ok(row);
+    }
+    let mut callers = callers(kept, &row.thread).await?;
+    match (callers.pop(), callers.is_empty()) {
+        (Some(caller), true) => Ok(caller),
+        (None, _) => Err(Failure::Usage(format!(
+            "run {} was not begun by `paraph run`, and what began it was not found (thread `{}`)",
+            row.id,
+            printable(&row.thread)
+        ))),
+        // The names of their threads begin alike for as long as a name of a called agent's thread tells.
+        (Some(last), false) => {
+            let runs = callers.iter().chain([&last]).map(|row| row.id.to_string());
+            Err(Failure::Usage(format!(
+                "several runs may have called the agent that asked: go on with the right one by `paraph runs resume` ({})",
+                runs.collect::<Vec<_>>().join(", ")
+            )))
         }
     }
-    Err(Failure::Usage(format!(
-        "run {} was not begun by `paraph run`, and what began it was not found (thread `{}`)",
-        row.id,
-        printable(&row.thread)
-    )))
+}
+
+/// The runs on whose threads agents are called that work on this one: of each thread the newest.
+async fn callers(kept: &Kept, thread: &str) -> Result<Vec<RunRow>, Failure> {
+    let mut found: Vec<RunRow> = Vec::new();
+    let mut query = RunQuery {
+        limit: Some(PAGE),
+        ..RunQuery::default()
+    };
+    while query.offset < FARTHEST {
+        let page = kept.threads.runs(&query).await?;
+        let whole = page.len() < PAGE;
+        for row in page {
+            let calls = !row.arguments.is_null() && is_called_from(thread, &row.thread);
+            if calls && !found.iter().any(|known| known.thread == row.thread) {
+                found.push(row);
+            }
+        }
+        if whole {
+            break;
+        }
+        query.offset += PAGE;
+    }
+    // One that is over is meant only if none goes on.
+    let goes_on = |row: &RunRow| row.status != RunStatus::Success;
+    if found.iter().any(goes_on) {
+        found.retain(goes_on);
+    }
+    Ok(found)
 }

@@ -50,7 +50,7 @@ pub(super) async fn edit(kept: &Kept, config: &Config, args: &EditArgs) -> Resul
         new.id(),
         row.id()
     ));
-    match args.json {
+    match args.out.json {
         true => print_json(&Listed::of(&new))?,
         false => print(&format!("paraph approvals show {}{}", new.id(), flag(kept)))?,
     }

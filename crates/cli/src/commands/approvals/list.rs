@@ -28,7 +28,7 @@ pub(super) async fn list(kept: &Kept, args: &ApprovalsListArgs) -> Result<u8, Fa
     sweep(&desk).await;
     let rows = desk.list(&states).await;
     let rows = rows.map_err(|error| refused(kept, error))?;
-    if args.json {
+    if args.out.json {
         print_json(&rows.iter().map(Listed::of).collect::<Vec<_>>())?;
         return Ok(FINISHED);
     }

@@ -58,7 +58,7 @@ pub(super) async fn reopen(kept: &Kept, config: &Config, args: &ReopenArgs) -> R
         printable_line(&said.run.thread, SUBJECT),
         printable_line(&said.subject, SUBJECT)
     ));
-    if args.json {
+    if args.out.json {
         print_json(&Listed::of(&now))?;
     }
     Ok(FINISHED)

@@ -5,15 +5,19 @@ use crate::args::ApprovalShowArgs;
 use crate::cells::{count, now_ms, time};
 use crate::config::Config;
 use crate::failure::{FINISHED, Failure};
-use crate::output::{print, print_json};
+use crate::output::{note, print, print_json};
+use crate::person::local;
 use crate::pieces::Raw;
 use crate::stores::Kept;
 use crate::terminal::{printable, printable_json, printable_line};
-use paraph_gateway::{ActionId, ActionRow, Shape, Shown, State, View};
+use paraph_gateway::{ActionId, ActionRow, Approvals, Shape, Shown, State, View};
 use serde::Serialize;
 
 /// The longest text on a line, in characters; JSON has all of it.
 const LINE: usize = 2_000;
+
+/// What shows it, as the audit names it.
+const PROGRAM: &str = concat!("paraph ", env!("CARGO_PKG_VERSION"));
 
 /// The longest text of several lines, in characters.
 const BLOCK: usize = 20_000;
@@ -65,21 +69,36 @@ pub(super) async fn show(
     config: &Config,
     args: &ApprovalShowArgs,
 ) -> Result<u8, Failure> {
-    sweep(&desk(kept)).await;
+    let desk = desk(kept);
+    sweep(&desk).await;
     let row = row(kept, &args.id).await?;
     let acts = acts(config);
-    match args.json {
+    match args.out.json {
         true => print_json(&in_json(kept, &row, acts)?)?,
         false => print(&in_words(&row, &acts, Some(flag(kept))))?,
     }
+    was_shown(&desk, &row, &local(&config.environment)).await;
     Ok(FINISHED)
+}
+
+/// Writes down who has seen it, if it is not decided about yet. A store that cannot be written to is looked at all the
+/// same.
+pub(super) async fn was_shown(desk: &Approvals, row: &ActionRow, to: &str) {
+    if !row.state.is_undecided() {
+        return;
+    }
+    if let Err(error) = desk.shown(row, to, PROGRAM).await {
+        note(&printable(&format!(
+            "warning: that it was shown could not be written down: {error}"
+        )));
+    }
 }
 
 /// As whom it would be done.
 fn acts(config: &Config) -> String {
     format!(
         "the process that goes on with the run: this one as local user {}, with the tokens of its environment",
-        crate::person::local(&config.environment)
+        local(&config.environment)
     )
 }
 
@@ -212,6 +231,9 @@ fn state(row: &ActionRow) -> String {
         State::Edited => "another action stands in its place",
         State::Drifted => "what was signed is no longer what would happen",
         State::Cancelled => "its run was ended first",
+        State::Superseded if row.wants_change() => "a person asked for a change first",
+        State::Superseded => "a later run on its thread asked about the same",
+        State::Answered => "a person answered in words, and nothing was done",
     };
     format!("{}: {means}{}", row.state, by_whom(row))
 }
@@ -323,7 +345,9 @@ fn what_now(row: &ActionRow, flag: &str) -> String {
     match row.state {
         State::Pending | State::Held => format!(
             "\nto approve  {}\nto refuse   paraph approvals reject {id} --digest {digest}{flag} --reason \"…\"\n\
-             to change   paraph approvals edit {id} --digest {digest}{flag}\n",
+             to change   paraph approvals edit {id} --digest {digest}{flag}\n\
+             to ask for a change   paraph approvals ask-change {id} --digest {digest}{flag} --reason \"…\"\n\
+             to answer in words    paraph approvals respond {id} --digest {digest}{flag} --answer \"…\"\n",
             approve_command(row, flag)
         ),
         State::Unknown => format!(

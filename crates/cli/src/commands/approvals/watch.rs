@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(super) async fn watch(kept: &Kept, args: &ApprovalsWatchArgs) -> Result<u8, Failure> {
     let desk = desk(kept);
     let mut seen: BTreeMap<ActionId, State> = BTreeMap::new();
-    if !args.json {
+    if !args.out.json {
         note("watching; Ctrl-C ends it");
     }
     loop {
@@ -27,7 +27,7 @@ pub(super) async fn watch(kept: &Kept, args: &ApprovalsWatchArgs) -> Result<u8, 
             if seen.get(&row.id()) == Some(&row.state) {
                 continue;
             }
-            print(&match args.json {
+            print(&match args.out.json {
                 true => printable_json(serde_json::to_string(&Listed::of(row))?),
                 false => list::line(row).join("  "),
             })?;

@@ -97,7 +97,10 @@ fn line(entry: &AuditEntry) -> Vec<String> {
             _ => "-".to_owned(),
         },
         cell(event.action.as_ref()),
-        detail(entry.detail.as_deref()),
+        match (&event.detail, &entry.detail) {
+            (Some(_), None) => "(erased)".to_owned(),
+            (_, detail) => self::detail(detail.as_deref()),
+        },
     ]
 }
 
@@ -135,7 +138,7 @@ fn said(detail: Option<&str>) -> Option<Value> {
 fn detail(detail: Option<&str>) -> String {
     let said = said(detail);
     let text = |name: &str| said.as_ref()?.get(name)?.as_str();
-    let words: Vec<_> = ["by", "why", "says"]
+    let words: Vec<_> = ["by", "to", "why", "says"]
         .into_iter()
         .filter_map(text)
         .map(|text| printable_line(text, DETAIL))

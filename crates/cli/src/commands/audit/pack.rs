@@ -10,7 +10,7 @@ use crate::output::{note, print, print_json};
 use crate::stores::Kept;
 use crate::terminal::printable;
 use crate::writing::refuse_own;
-use paraph_gateway::{ActionId, Anchor, ApprovalError, Approvals, Pack, PackReport, PackStep};
+use paraph_gateway::{ActionId, Anchor, ApprovalError, Pack, PackReport, PackStep};
 use serde::Serialize;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) async fn pack(kept: &Kept, args: &AuditPackArgs) -> Result<u8, Failur
     if let Some(path) = &args.output {
         refuse_own("--output", path, kept.file.as_deref())?;
     }
-    let row = Approvals::new(kept.opened.gateway.clone()).show(id).await;
+    let row = kept.desk().show(id).await;
     let row = row.map_err(|error| match error {
         ApprovalError::NoAction(_) => Failure::usage(error),
         error => Failure::Broken(error.to_string()),
@@ -151,7 +151,11 @@ fn in_words(report: &PackReport) -> String {
     for step in &report.steps {
         let state = step.event.state.as_deref().unwrap_or("-");
         let (at, what) = (time(step.event.at_ms), word(step.event.kind));
-        text.push_str(&format!("{:>6}  {at}  {what}  {state}\n", step.seq));
+        let gone = match step.erased {
+            true => "  (who and why: erased)",
+            false => "",
+        };
+        text.push_str(&format!("{:>6}  {at}  {what}  {state}{gone}\n", step.seq));
     }
     text.push_str(match (&report.anchor, report.trusted) {
         (Some(_), true) => "it fits an anchor that you have from elsewhere",

@@ -8,7 +8,7 @@ use crate::failure::{BROKEN, FINISHED, Failure};
 use crate::output::{note, print, print_json};
 use crate::stores::Kept;
 use crate::terminal::printable;
-use paraph_gateway::{Anchor, Broken, Head, Verified, Verifier};
+use paraph_gateway::{ActionId, ActionRow, Anchor, Broken, Head, Verified, Verifier};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -26,6 +26,10 @@ struct Found<'a> {
     head_hash: Option<&'a str>,
     broken_at: Option<u64>,
     why: Option<String>,
+    /// How many of the details that are gone no entry tells of.
+    erased_untold: u64,
+    /// Actions that somebody wrote approvals for by hand.
+    unproved: Vec<ActionId>,
 }
 
 pub(super) async fn verify(kept: &Kept, args: &AuditVerifyArgs) -> Result<u8, Failure> {
@@ -40,18 +44,38 @@ pub(super) async fn verify(kept: &Kept, args: &AuditVerifyArgs) -> Result<u8, Fa
         ));
     }
     let checked = check(kept, tenant, anchors).await?;
+    let unproved = unproved(kept, tenant).await?;
     if args.json {
-        print_json(&in_json(tenant, &checked))?;
+        let found = Found {
+            unproved: unproved.iter().map(ActionRow::id).collect(),
+            ..in_json(tenant, &checked)
+        };
+        print_json(&found)?;
     } else {
         match &checked {
             Ok(found) => print(&in_words(tenant, found))?,
             Err(broken) => print(&printable(&format!("BROKEN  {broken}")))?,
         }
+        for row in &unproved {
+            print(&format!(
+                "FORGED  action {} is {}, and its approvals were not given at a desk with the seal key; nothing starts it",
+                row.id(),
+                row.state
+            ))?;
+        }
     }
-    Ok(match checked {
-        Ok(_) => FINISHED,
-        Err(_) => BROKEN,
+    Ok(match (checked, unproved.is_empty()) {
+        (Ok(_), true) => FINISHED,
+        _ => BROKEN,
     })
+}
+
+/// A tenant's actions whose approvals were written by hand.
+async fn unproved(kept: &Kept, tenant: &str) -> Result<Vec<ActionRow>, Failure> {
+    let rows = kept.desk().unproved().await;
+    let mut rows = rows.map_err(|error| Failure::Broken(error.to_string()))?;
+    rows.retain(|row| row.action.said.run.tenant == tenant);
+    Ok(rows)
 }
 
 /// The last entry of a chain that is whole.
@@ -128,6 +152,8 @@ fn in_json<'a>(tenant: &'a str, checked: &'a Result<Verified, Broken>) -> Found<
         head_hash: head.map(|head| head.hash.as_str()),
         broken_at: broken.map(|broken| broken.seq),
         why: broken.map(|broken| broken.link.to_string()),
+        erased_untold: number(|found| found.erased_untold),
+        unproved: Vec::new(),
     }
 }
 
@@ -148,6 +174,12 @@ fn in_words(tenant: &str, found: &Verified) -> String {
     if found.erased > 0 {
         let erased = count(found.erased, "detail");
         text.push_str(&format!("\n{erased} erased, which leaves the chain whole"));
+    }
+    if found.erased_untold > 0 {
+        let untold = found.erased_untold;
+        text.push_str(&format!(
+            "\nCareful: no entry tells who erased {untold} of them: somebody took them away by hand"
+        ));
     }
     text.push_str(&match &found.last_anchor {
         Some(anchor) => format!(

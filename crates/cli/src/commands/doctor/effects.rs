@@ -2,11 +2,11 @@
 //! somewhere that outlives this machine's next restart.
 
 use super::{Check, Verdict};
+use crate::anchors::Anchors;
 use crate::cells::count;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::stores::Kept;
-use paraph_gateway::Approvals;
 use std::path::Path;
 
 /// All that is worth knowing about a store that is there.
@@ -16,7 +16,7 @@ pub(super) fn checks(config: &Config) -> Vec<Check> {
         return Vec::new();
     };
     let file = crate::stores::file_of(&found.text);
-    let mut checks = Vec::new();
+    let mut checks = vec![seal(config), anchors(config)];
     if let Some(kind) = file.as_deref().and_then(fleeting) {
         let shown = crate::stores::shown(&found.text);
         let detail = format!(
@@ -36,13 +36,48 @@ pub(super) fn checks(config: &Config) -> Vec<Check> {
     checks
 }
 
+/// Whether approvals are proved by a key that is not in the store.
+fn seal(config: &Config) -> Check {
+    const CHECK: &str = "seal key";
+    match (crate::stores::seal(config), config.get("seal_key")) {
+        (Err(failure), _) | (_, Err(failure)) => Check::of(CHECK, Err(failure)),
+        (Ok(Some(_)), Ok(Some(found))) => {
+            let detail = format!("approvals are proved by the key of {}", found.source);
+            Check::new(CHECK, Verdict::Ok, detail)
+        }
+        _ => {
+            let detail = "none: whoever can write to the store can write approvals (PARAPH_SEAL_KEY, 64 hexadecimal \
+                          digits)";
+            Check::new(CHECK, Verdict::Note, detail)
+        }
+    }
+}
+
+/// Whether anchors of the audit are kept elsewhere.
+fn anchors(config: &Config) -> Check {
+    const CHECK: &str = "audit anchors";
+    match Anchors::of(config) {
+        Err(failure) => Check::of(CHECK, Err(failure)),
+        Ok(Some(anchors)) => {
+            let (place, every) = (anchors.shown(), anchors.every);
+            let detail = format!("kept in {place}, after {every} entries of the audit each time");
+            Check::new(CHECK, Verdict::Ok, detail)
+        }
+        Ok(None) => {
+            let detail = "none are kept by themselves: without one nobody sees whether the end of the audit was cut off \
+                          (PARAPH_AUDIT_ANCHOR)";
+            Check::new(CHECK, Verdict::Note, detail)
+        }
+    }
+}
+
 fn look(config: &Config) -> Result<Vec<Check>, Failure> {
     crate::commands::runtime()?.block_on(async {
         let Ok(kept) = Kept::open(config).await else {
             // The check of the store itself says why.
             return Ok(Vec::new());
         };
-        let desk = Approvals::new(kept.opened.gateway.clone());
+        let desk = kept.desk();
         let broken = |error: paraph_gateway::ApprovalError| Failure::Broken(error.to_string());
         let waiting = desk.waiting().await.map_err(broken)?.len();
         let kills = desk.kills().await.map_err(broken)?;
@@ -61,6 +96,15 @@ fn look(config: &Config) -> Result<Vec<Check>, Failure> {
         }
         if kills.is_empty() {
             checks.push(Check::new("kill switch", Verdict::Ok, "none is on"));
+        }
+        let forged = desk.unproved().await.map_err(broken)?;
+        for row in &forged {
+            let detail = format!(
+                "action {} is {} without approvals of this desk's key: nothing starts it (paraph audit verify)",
+                row.id(),
+                row.state
+            );
+            checks.push(Check::new("seal key", Verdict::Wrong, detail));
         }
         Ok(checks)
     })

@@ -3,31 +3,6 @@
 use super::super::*;
 use std::collections::BTreeMap;
 
-pub(crate) const KINDS: [EventKind; 22] = [
-    EventKind::Proposed,
-    EventKind::Shown,
-    EventKind::Decided,
-    EventKind::PolicyDecided,
-    EventKind::Revalidated,
-    EventKind::Drifted,
-    EventKind::AttemptStarted,
-    EventKind::ProviderReplied,
-    EventKind::Unknown,
-    EventKind::Reconciled,
-    EventKind::Held,
-    EventKind::Expired,
-    EventKind::Cancelled,
-    EventKind::Reopened,
-    EventKind::Killed,
-    EventKind::Unkilled,
-    EventKind::Granted,
-    EventKind::Revoked,
-    EventKind::Budget,
-    EventKind::HistoryRepaired,
-    EventKind::Erased,
-    EventKind::Anchored,
-];
-
 /// A chain in memory, as a store keeps it.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {

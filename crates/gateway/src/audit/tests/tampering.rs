@@ -284,6 +284,7 @@ fn a_verifier_takes_pages_and_says_where_it_goes_on() {
         attempts: 4,
         details: 3,
         erased: 0,
+        erased_untold: 0,
         anchored: 2,
         last_anchor: Some(chain.anchor(9)),
     };

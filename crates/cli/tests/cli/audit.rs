@@ -1,0 +1,342 @@
+//! Anchors of the audit, what is erased beside it, and approvals that somebody wrote into the store by hand.
+
+use crate::approvals::{Shop, Waiting, pays, says};
+use crate::sandbox::{Ended, Sandbox};
+use crate::stand_in::{Answer, StandIn};
+use paraph_gateway::{ActionRow, Change, Person, Signer, State, Vote};
+use serde_json::{Value, json};
+
+fn anchors(sandbox: &Sandbox, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(sandbox.path(name)).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+impl Shop {
+    fn audit(&self, args: &[&str]) -> Ended {
+        self.sandbox.run(&[&["audit"], args].concat())
+    }
+
+    /// A call that was approved and done.
+    fn done(&self, thread: &str) -> Waiting {
+        let waiting = self.asked(thread);
+        let args = [
+            "approve",
+            &waiting.id,
+            "--digest",
+            &waiting.digest,
+            "--quiet",
+        ];
+        let approved = self.approvals(&args);
+        assert_eq!(approved.code, 0, "{}", approved.err);
+        waiting
+    }
+}
+
+#[test]
+fn an_anchor_goes_to_a_file_a_command_or_a_server() {
+    let server = StandIn::start(|_| Answer::json(200, &json!({})));
+    let shop = Shop::new();
+    shop.done("t-1");
+    shop.sandbox
+        .file(".env", "PARAPH_AUDIT_ANCHOR_TOKEN=hunter2");
+    let url = format!("{}/anchors", server.url());
+    for to in ["file:kept.jsonl", "command:cat >> kept.jsonl", &url] {
+        let anchored = shop.audit(&["anchor", "--to", to]);
+        assert_eq!(
+            (anchored.code, anchored.out.as_str()),
+            (0, ""),
+            "{}",
+            anchored.err
+        );
+        assert!(anchored.err.contains("is anchored in "), "{}", anchored.err);
+    }
+    let seen = server.seen();
+    assert_eq!(
+        (seen.len(), seen[0].method.as_str(), seen[0].target.as_str()),
+        (1, "POST", "/anchors")
+    );
+    assert_eq!(seen[0].header("authorization"), Some("Bearer hunter2"));
+    let sent = String::from_utf8(seen[0].body.clone()).unwrap();
+    let mut kept = std::fs::read_to_string(shop.sandbox.path("kept.jsonl")).unwrap();
+    kept.push_str(&sent);
+    shop.sandbox.file("all.jsonl", &kept);
+    // That they were made is in the chain, and each fits it.
+    let whole = shop
+        .audit(&["verify", "--anchor", "all.jsonl", "--json"])
+        .json();
+    assert_eq!(
+        (
+            &whole["whole"],
+            &whole["anchored"],
+            &whole["last_anchor_seq"]
+        ),
+        (&json!(true), &json!(3), &json!(7))
+    );
+    let table = [
+        ("nowhere", "--to: that is no place for anchors"),
+        ("file:", "--to: that is no place for anchors"),
+        (
+            "http://anchors.example/",
+            "plain http is for this machine only",
+        ),
+        ("file:data/paraph/paraph.db", "belongs to the store"),
+        ("command:exit 3", "--to: a command: it ended with"),
+    ];
+    for (to, expected) in table {
+        let refused = shop.audit(&["anchor", "--to", to]);
+        assert!(
+            refused.code != 0 && refused.err.contains(expected),
+            "{to}: {}",
+            refused.err
+        );
+    }
+}
+
+#[test]
+fn anchors_are_kept_by_themselves_after_so_many_entries_and_a_failure_stops_nothing() {
+    let shop = Shop::new();
+    let settings = |place: &str| {
+        let text = format!("[audit]\nanchor = \"{place}\"\nanchor_every = 3\n");
+        shop.sandbox.file("paraph.toml", &text);
+    };
+    settings("file:kept.jsonl");
+    // One entry of the question; five of approving and doing.
+    shop.asked("t-0");
+    assert_eq!(anchors(&shop.sandbox, "kept.jsonl"), Vec::<Value>::new());
+    let waiting = shop.asked("t-1");
+    let args = [
+        "approve",
+        &waiting.id,
+        "--digest",
+        &waiting.digest,
+        "--quiet",
+    ];
+    assert_eq!(shop.approvals(&args).code, 0);
+    let kept = anchors(&shop.sandbox, "kept.jsonl");
+    assert!(!kept.is_empty(), "{kept:?}");
+    let whole = shop
+        .audit(&["verify", "--anchor", "kept.jsonl", "--json"])
+        .json();
+    assert_eq!(
+        (&whole["whole"], &whole["anchored"]),
+        (&json!(true), &json!(kept.len()))
+    );
+
+    settings("command:exit 3");
+    let ended = shop.done_with_warning("t-2");
+    assert!(
+        ended
+            .err
+            .contains("warning: the audit could not be anchored (a command)"),
+        "{}",
+        ended.err
+    );
+    // With a place that works the next one comes.
+    settings("file:kept.jsonl");
+    shop.asked("t-3");
+    assert_eq!(anchors(&shop.sandbox, "kept.jsonl").len(), kept.len() + 1);
+
+    shop.sandbox.file(
+        "paraph.toml",
+        "[audit]\nanchor = \"file:x\"\nanchor_every = 0\n",
+    );
+    let wrong = shop.approvals(&["list"]);
+    assert_eq!(wrong.code, 2);
+    assert!(
+        wrong.err.contains("no number of entries from 1 to 1000000"),
+        "{}",
+        wrong.err
+    );
+}
+
+impl Shop {
+    /// The same as `done`, where something is warned of.
+    fn done_with_warning(&self, thread: &str) -> Ended {
+        let waiting = self.asked(thread);
+        let args = [
+            "approve",
+            &waiting.id,
+            "--digest",
+            &waiting.digest,
+            "--quiet",
+        ];
+        let approved = self.approvals(&args);
+        assert_eq!(
+            (approved.code, approved.out.as_str()),
+            (0, "It is done.\n"),
+            "{}",
+            approved.err
+        );
+        approved
+    }
+}
+
+#[test]
+fn what_is_personal_is_erased_once_somebody_said_yes_and_the_chain_says_so() {
+    let shop = Shop::new();
+    let waiting = shop.done("t-1");
+    let other = shop.done("t-2");
+    let erase = ["erase", "--action", &waiting.id, "--reason", "asked for"];
+    let unasked = shop.audit(&erase);
+    assert_eq!(unasked.code, 2);
+    assert!(
+        unasked
+            .err
+            .contains("there is nobody to ask whether what is personal"),
+        "{}",
+        unasked.err
+    );
+    let erased = shop.audit(&[&erase[..], &["--yes", "--json"]].concat());
+    assert_eq!(
+        (erased.code, &erased.json()["erased"]),
+        (0, &json!(5)),
+        "{}",
+        erased.err
+    );
+    let again = shop.audit(&[&erase[..], &["--yes"]].concat());
+    assert_eq!((again.code, again.out.as_str()), (0, ""));
+    assert!(
+        again.err.contains("nothing personal about action"),
+        "{}",
+        again.err
+    );
+
+    let whole = shop.audit(&["verify", "--json"]).json();
+    assert_eq!(
+        (&whole["whole"], &whole["erased"], &whole["erased_untold"]),
+        (&json!(true), &json!(5), &json!(0))
+    );
+    let listed = shop.audit(&["list"]).out;
+    assert_eq!(listed.matches("(erased)").count(), 5, "{listed}");
+    assert!(
+        listed.contains("erased") && listed.contains("asked for"),
+        "{listed}"
+    );
+    // Evidence about it says that it is gone; evidence about the other has it.
+    for (waiting, gone) in [(&waiting, 5), (&other, 0)] {
+        let packed = shop.audit(&["pack", &waiting.id]);
+        shop.sandbox.file("pack.json", &packed.out);
+        let proven = shop.audit(&["verify", "--pack", "pack.json"]);
+        assert_eq!(proven.code, 0, "{}", proven.out);
+        assert_eq!(
+            proven.out.matches("(who and why: erased)").count(),
+            gone,
+            "{}",
+            proven.out
+        );
+    }
+    for flags in [
+        vec!["--reason", "x"],
+        vec!["--user", "a", "--subject", "b", "--reason", "x"],
+    ] {
+        let wrong = shop.audit(&[&["erase"], &flags[..]].concat());
+        assert_eq!(wrong.code, 2, "{}", wrong.err);
+    }
+    let bad = shop.audit(&["erase", "--user", "ann", "--reason", " ", "--yes"]);
+    assert_eq!(bad.code, 2, "{}", bad.err);
+    assert!(bad.err.contains("--reason: say why"), "{}", bad.err);
+}
+
+/// Writes an approval into the store as somebody would who can write to it and has not the key.
+fn forge(sandbox: &Sandbox, id: &str) {
+    let url = format!(
+        "sqlite://{}",
+        sandbox.path("data/paraph/paraph.db").display()
+    );
+    let id = id.parse().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let opened = paraph_store::open(&url, paraph_store::Options::default())
+            .await
+            .unwrap();
+        let row = paraph_gateway::Approvals::new(opened.gateway.clone())
+            .show(id)
+            .await
+            .unwrap();
+        let vote = Vote {
+            by: Signer::Person(Person::verified("the-boss")),
+            digest: row.digest.clone(),
+            at_ms: row.action.said.created_ms + 1,
+            seal: Some("0".repeat(64)),
+        };
+        let forged = ActionRow {
+            state: State::Approved,
+            version: row.version + 1,
+            votes: vec![vote],
+            ..row
+        };
+        let change = Change {
+            actions: vec![forged],
+            ..Change::default()
+        };
+        opened.gateway.commit(change).await.unwrap();
+    });
+}
+
+#[test]
+fn an_approval_that_was_written_by_hand_starts_nothing_and_is_found() {
+    let shop = Shop::new();
+    let key = "5a".repeat(32);
+    shop.sandbox.file("seal.key", &format!("{key}\n"));
+    shop.sandbox.file(".env", "PARAPH_SEAL_KEY_FILE=seal.key\n");
+    // What is approved at the desk is done.
+    shop.done("t-1");
+    assert_eq!(shop.paid().len(), 1);
+    assert_eq!(shop.audit(&["verify"]).code, 0);
+
+    shop.script(&[&pays(8, 1), &says("Done.")]);
+    let waiting = shop.asked("t-2");
+    forge(&shop.sandbox, &waiting.id);
+    let found = shop.audit(&["verify"]);
+    assert_eq!(found.code, 6, "{}", found.out);
+    let line = format!("FORGED  action {} is approved", waiting.id);
+    assert!(found.out.contains(&line), "{}", found.out);
+    let json = shop.audit(&["verify", "--json"]).json();
+    assert_eq!(json["unproved"], json!([waiting.id]));
+    let doctor = shop.sandbox.run(&["doctor"]);
+    assert!(
+        doctor.out.contains("approvals are proved by the key of "),
+        "{}",
+        doctor.out
+    );
+    assert!(
+        doctor.out.contains("without approvals of this desk's key"),
+        "{}",
+        doctor.out
+    );
+    let resumed = shop
+        .sandbox
+        .run(&["runs", "resume", "--thread", "t-2", "--json"]);
+    assert_eq!((resumed.code, resumed.reason().as_str()), (3, "drifted"));
+    assert_eq!(shop.paid().len(), 1);
+    assert_eq!(shop.show(&waiting)["state"], "drifted");
+}
+
+#[test]
+fn a_seal_key_that_is_none_is_told_without_it() {
+    let sandbox = Sandbox::new();
+    let none = sandbox.run(&["doctor"]);
+    assert!(
+        none.out.contains("none: whoever can write to the store"),
+        "{}",
+        none.out
+    );
+    sandbox.file(".env", "PARAPH_SEAL_KEY=hunter2\n");
+    let wrong = sandbox.run(&["run", "support"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.err);
+    assert!(
+        wrong
+            .err
+            .contains("a seal key has 64 hexadecimal digits (32 bytes); this one has 7 characters"),
+        "{}",
+        wrong.err
+    );
+    assert!(!wrong.err.contains("hunter2"), "{}", wrong.err);
+    let shown = sandbox.run(&["config", "show"]);
+    assert!(!shown.out.contains("hunter2"), "{}", shown.out);
+}
