@@ -27,7 +27,7 @@ impl Gateway {
         for _ in 0..MAX_LOOKS {
             let row = desk.show(row.id()).await?;
             let at_ms = desk.now().await?;
-            let said = self.edited(&row, &person, (arguments, at_ms))?;
+            let said = self.edited(&row, &person, (arguments, at_ms)).await?;
             let new =
                 Action::of(said).map_err(|error| ApprovalError::BadArgs(error.to_string()))?;
             let ended = Ended {
@@ -53,7 +53,7 @@ impl Gateway {
     }
 
     /// What would be proposed with other arguments.
-    fn edited(
+    async fn edited(
         &self,
         row: &ActionRow,
         person: &Person,
@@ -74,11 +74,14 @@ impl Gateway {
             return Err(bad("a rule denies the tool by now".to_owned()));
         }
         let prepared = tool.prepare(call.args()).map_err(|error| bad(error.text))?;
+        let resolved = crate::session::resolved(tool, &prepared.args).await;
+        let resolved = resolved.map_err(|error| bad(error.text))?;
         let stood = said.expires_ms.saturating_sub(said.created_ms);
         Ok(Proposal {
             args: prepared.args,
             says: prepared.says,
             subject: prepared.subject,
+            resolved,
             edited: Some((row.id(), person.id.clone())),
             created_ms: now_ms,
             expires_ms: now_ms.saturating_add(stood),
