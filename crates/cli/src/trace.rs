@@ -153,7 +153,8 @@ impl Trace {
             AgentEventData::ApprovalAsked { step, approval } => {
                 let why = match approval.why {
                     Why::Approval => "waits for a person",
-                    Why::Held => "held by a kill switch, waits for a person",
+                    Why::Held => "held, waits for a person",
+                    Why::Unchecked => "cannot be looked at again yet, nothing was done",
                     Why::Unknown => "nobody saw what came of it",
                 };
                 Some(format!(

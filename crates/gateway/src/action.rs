@@ -5,6 +5,7 @@
 //! [`ActionRow`], and how it may go on is in `action/machine.rs`.
 
 mod machine;
+mod resolved;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -16,11 +17,13 @@ use crate::json::{Bounds, Json, Shape, Style, View, quote};
 use crate::record::RunRef;
 use crate::tool::Level;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use uuid::Uuid;
 
 pub(crate) use machine::{Refusal, Voted};
+pub use resolved::{Changed, Resolved};
 pub use row::{ActionRow, Ended, Person, Sending, Signer, State, Vote};
 
 /// What stands before the bytes when they are hashed, so that no other text has the same digest.
@@ -88,6 +91,8 @@ pub struct Proposal {
     pub says: String,
     /// What it is about, such as `order:7`.
     pub subject: String,
+    /// What the effect found out about the arguments: ids of targets, and what has to be so still when it is done.
+    pub resolved: Resolved,
     /// How many people have to approve it.
     pub quorum: u32,
     /// Whether whoever asked for it, or edited it, may not approve it.
@@ -191,6 +196,15 @@ impl Proposal {
             // Writing to a string cannot fail.
             let _ = write!(text, ",\"{name}\":{}", quote(&value, Style::Exact));
         }
+        // An effect that looks at nothing has neither.
+        for (name, entries) in [
+            ("targets", &self.resolved.targets),
+            ("preconditions", &self.resolved.preconditions),
+        ] {
+            if !entries.is_empty() {
+                let _ = write!(text, ",\"{name}\":{}", object(entries));
+            }
+        }
         let _ = write!(
             text,
             ",\"args\":{},\"quorum\":{},\"not_by_requester\":{},\"verified\":{},\"created_ms\":{},\"expires_ms\":{}}}",
@@ -227,6 +241,10 @@ impl Proposal {
             args,
             says: fields.text("says")?,
             subject: fields.text("subject")?,
+            resolved: Resolved {
+                targets: fields.texts("targets")?,
+                preconditions: fields.texts("preconditions")?,
+            },
             quorum: u32::try_from(fields.number("quorum")?).map_err(|_| missing("quorum"))?,
             not_by_requester: fields.flag("not_by_requester")?,
             verified: fields.flag("verified")?,
@@ -239,6 +257,15 @@ impl Proposal {
     }
 }
 
+/// Texts by their names, as JSON.
+fn object(entries: &BTreeMap<String, String>) -> String {
+    let entries = entries.iter().map(|(name, value)| {
+        let (name, value) = (quote(name, Style::Exact), quote(value, Style::Exact));
+        format!("{name}:{value}")
+    });
+    format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
+}
+
 /// The fields of an action's bytes.
 struct Fields<'j>(View<'j>);
 
@@ -246,6 +273,21 @@ impl Fields<'_> {
     fn text(&self, name: &str) -> Result<String, BadAction> {
         let text = self.0.get(name).and_then(|value| value.as_str());
         text.map(str::to_owned).ok_or_else(|| missing(name))
+    }
+
+    /// An object of texts; there is none if nothing was found out.
+    fn texts(&self, name: &str) -> Result<BTreeMap<String, String>, BadAction> {
+        let Some(value) = self.0.get(name) else {
+            return Ok(BTreeMap::new());
+        };
+        let Shape::Object(entries) = value.shape() else {
+            return Err(missing(name));
+        };
+        let text = |(name_of, value): (&str, View<'_>)| {
+            let text = value.as_str().ok_or_else(|| missing(name))?;
+            Ok((name_of.to_owned(), text.to_owned()))
+        };
+        entries.map(text).collect()
     }
 
     fn number(&self, name: &str) -> Result<u64, BadAction> {

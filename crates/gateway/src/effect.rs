@@ -7,6 +7,7 @@
 mod erased;
 mod warrant;
 
+use crate::action::Resolved;
 use crate::json::Json;
 use crate::tool::{DEFAULT_TIMEOUT, Level, ToolError};
 use schemars::JsonSchema;
@@ -86,6 +87,21 @@ pub trait Effect: Send + Sync + 'static {
     fn subject(&self, args: &Self::Args) -> String {
         let _ = args;
         Self::NAME.to_owned()
+    }
+
+    /// Looks at the world before anybody signs: what the names in the arguments stand for, and what has to be so still
+    /// when it is done. What it finds is signed with the arguments, shown to whoever decides, and found in the warrant.
+    ///
+    /// It is asked again when the signed action is started and once more just before it is handed over. What is not the
+    /// same then is not done: the action has `drifted`. If it fails then, nothing is done either, and it is asked again
+    /// later; if it fails before anything is signed, the call fails. It only looks, within [`Effect::timeout`]. Between
+    /// its last look and the deed something may still change: an other side that takes conditions should be given them.
+    fn resolve(
+        &self,
+        args: &Self::Args,
+    ) -> impl Future<Output = Result<Resolved, ToolError>> + Send {
+        let _ = args;
+        std::future::ready(Ok(Resolved::new()))
     }
 
     /// Does it, once. There are no arguments beside the warrant: what is not signed is not there.

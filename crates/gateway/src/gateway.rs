@@ -9,6 +9,7 @@ use crate::error::{Error, Fault};
 use crate::kill::Kills;
 use crate::policy::{Policy, PolicyEngine, Verdict, closest, fits};
 use crate::redact::{Redaction, Redactor};
+use crate::rights::Rights;
 use crate::seal::{Seal, SealKey};
 use crate::session::{Scope, Session};
 use crate::stop::Stop;
@@ -46,6 +47,7 @@ pub(crate) struct Parts {
     pub(crate) redactor: Redactor,
     pub(crate) kills: Kills,
     pub(crate) seal: Seal,
+    pub(crate) rights: Option<Arc<dyn Rights>>,
     /// What every tool may have injected.
     pub(crate) provided: Vec<Arc<dyn Any + Send + Sync>>,
     tools: HashMap<String, Registered>,
@@ -61,6 +63,7 @@ impl Gateway {
             policy: Policy::new(),
             redaction: Redaction::default(),
             seal: Seal::default(),
+            rights: None,
             provided: Vec::new(),
             tools: Vec::new(),
         }
@@ -166,6 +169,7 @@ pub struct Builder {
     policy: Policy,
     redaction: Redaction,
     seal: Seal,
+    rights: Option<Arc<dyn Rights>>,
     provided: Vec<Arc<dyn Any + Send + Sync>>,
     tools: Vec<Named>,
 }
@@ -225,6 +229,13 @@ impl Builder {
         self
     }
 
+    /// Has it asked whether those who signed an action may still sign it, when it is started and just before it is
+    /// handed over. Who may not any more makes it `held`: others have to decide.
+    pub fn rights(mut self, rights: impl Rights) -> Builder {
+        self.rights = Some(Arc::new(rights));
+        self
+    }
+
     /// Says what else is secret.
     pub fn redaction(mut self, redaction: Redaction) -> Builder {
         self.redaction = redaction;
@@ -274,6 +285,7 @@ impl Builder {
             redactor: Redactor::new(&self.redaction),
             kills: Kills::default(),
             seal: self.seal,
+            rights: self.rights,
             provided: self.provided,
             tools,
             catalogue,

@@ -62,6 +62,7 @@ mod tool;
 mod approvals;
 mod book;
 mod gateway;
+mod rights;
 mod seal;
 mod session;
 
@@ -93,7 +94,8 @@ pub mod __private {
 }
 
 pub use action::{
-    Action, ActionId, ActionRow, BadAction, Ended, Person, Proposal, Sending, Signer, State, Vote,
+    Action, ActionId, ActionRow, BadAction, Changed, Ended, Person, Proposal, Resolved, Sending,
+    Signer, State, Vote,
 };
 pub use approvals::{AnchorDue, ApprovalError, Approvals, Finding, Whose};
 pub use audit::{
@@ -122,6 +124,7 @@ pub use policy::{
 };
 pub use record::{CallRecord, Observation, Outcome, Reply, Ruled, Ruling, RunRef, Waiting, Why};
 pub use redact::{Redaction, Redactor};
+pub use rights::{Entitled, Rights};
 pub use seal::{BadSealKey, SealKey};
 pub use session::{Scope, Session};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};

@@ -203,8 +203,10 @@ pub struct Waiting {
 pub enum Why {
     /// People have to decide.
     Approval,
-    /// They have to decide anew, since a kill switch came between.
+    /// They have to decide anew, since a kill switch came between, or whoever signed may not any more.
     Held,
+    /// It was signed, and could not be looked at once more before it was started. Nothing was done.
+    Unchecked,
     /// It was sent, and nobody saw what came of it.
     Unknown,
 }

@@ -7,6 +7,7 @@
 mod finish;
 mod judging;
 mod ledger;
+mod looking;
 mod running;
 mod sending;
 mod signing;
@@ -28,6 +29,7 @@ use crate::tool::Injections;
 use futures::future::join_all;
 use judging::Taint;
 use ledger::Ledger;
+pub(crate) use looking::resolved;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Whose run a session is, and how it answers.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use paraph_gateway::{
-    Attempt, DEFAULT_TIMEOUT, DynTool, Effect, EffectError, Found, ToolError, Warrant,
+    Attempt, DEFAULT_TIMEOUT, DynTool, Effect, EffectError, Found, Resolved, ToolError, Warrant,
 };
 use schemars::JsonSchema;
 use secrecy::SecretString;
@@ -28,6 +28,12 @@ const CURRENCY: &str = "USD";
 
 /// The most that is given back at once, in cents.
 const MAX_CENTS: u64 = 10_000_000;
+
+/// The name under which it is signed where the money goes through.
+const PLACE: &str = "refunds go to";
+
+/// The name under which it is signed what the user was given back before.
+const EARLIER: &str = "given back to the user before";
 
 /// How long after its own time an attempt may still arrive at a service.
 const GRACE: Duration = Duration::from_secs(60);
@@ -171,6 +177,17 @@ impl Effect for IssueRefund {
 
     fn subject(&self, refund: &Refund) -> String {
         format!("refund to user {}", refund.user_id)
+    }
+
+    /// What is signed is a refund by this ledger or this service, and no other; and in a ledger, which can say so, one
+    /// to a user who was given so much before: of two that were approved at the same time, the second is looked at anew.
+    async fn resolve(&self, refund: &Refund) -> Result<Resolved, ToolError> {
+        Ok(match &self.0 {
+            Backend::Ledger(ledger) => Resolved::new()
+                .target(PLACE, ledger.place())
+                .precondition(EARLIER, ledger.given(refund.user_id).await?.to_string()),
+            Backend::Service(service) => Resolved::new().target(PLACE, service.host()),
+        })
     }
 
     async fn run(&self, warrant: Warrant<'_, Self>) -> Result<Receipt, EffectError> {

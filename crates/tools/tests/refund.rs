@@ -6,7 +6,7 @@ mod stand_in;
 
 use paraph_gateway::{
     Approvals, Ask, Gateway, Limits, MemoryStore, Observation, Policy, Reply, Scope, Session,
-    State, Store, ToolCall, Waiting, Why,
+    State, Stop, Store, ToolCall, Waiting, Why,
 };
 use paraph_tools::{Base, Outbound, OutboundSettings, Refunds, issue_refund};
 use serde_json::{Value, json};
@@ -360,4 +360,52 @@ async fn an_answer_about_another_refund_confirms_nothing() {
         server.url()
     );
     assert_eq!(row.ended.unwrap().why, why);
+}
+
+#[tokio::test]
+async fn of_two_refunds_that_were_approved_at_once_the_second_is_looked_at_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("refunds.jsonl");
+    let stage = Stage::in_ledger(&path);
+    let desk = Approvals::new(stage.store.clone());
+    let session = stage.session(1).await;
+    let other = json!({"user_id": 42, "amount_cents": 100, "reason": "late"});
+    let calls = [
+        refund(),
+        ToolCall::native("issue_refund", &other.to_string()),
+    ];
+    let mut rows = Vec::new();
+    for (key, call) in ["a", "b"].into_iter().zip(&calls) {
+        let question = waits(session.call(key, call).await.unwrap());
+        let row = desk.approve(question.action, &question.digest, "ann").await;
+        rows.push(row.unwrap());
+    }
+    let resolved = &rows[1].action.said.resolved;
+    assert_eq!(
+        resolved.targets["refunds go to"],
+        path.display().to_string()
+    );
+    assert!(seen(session.call("a", &calls[0]).await.unwrap()).ok());
+    assert_eq!(session.call("b", &calls[1]).await, Err(Stop::Drifted));
+    let row = desk.show(rows[1].id()).await.unwrap();
+    assert_eq!(
+        (row.state, row.changed[0].to_string()),
+        (
+            State::Drifted,
+            "`given back to the user before` was 0 refunds, 0.00 USD and is 1 refund, 49.00 USD"
+                .to_owned()
+        )
+    );
+}
+
+#[tokio::test]
+async fn what_was_signed_for_one_ledger_is_not_written_into_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut stage = Stage::in_ledger(&folder.path().join("a.jsonl"));
+    stage.approved(&stage.session(1).await).await;
+    let other = folder.path().join("b.jsonl");
+    stage.refunds = Refunds::Ledger(other.clone());
+    let session = stage.session(2).await;
+    assert_eq!(session.call("k", &refund()).await, Err(Stop::Drifted));
+    assert!(!other.exists());
 }

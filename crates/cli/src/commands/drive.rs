@@ -161,7 +161,8 @@ fn not_written(error: &dyn std::fmt::Display) {
 fn soon(waits: &[Approval], patience: Duration) -> Option<Duration> {
     let mut pause = Duration::ZERO;
     for wait in waits {
-        let due_ms = wait.due_ms.filter(|_| wait.why == Why::Unknown)?;
+        let by_time = matches!(wait.why, Why::Unknown | Why::Unchecked);
+        let due_ms = wait.due_ms.filter(|_| by_time)?;
         let left = Duration::from_millis(due_ms.saturating_sub(now_ms()));
         pause = pause.max(left);
     }

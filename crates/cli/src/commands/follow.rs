@@ -240,19 +240,23 @@ fn waiting(approvals: &[Approval], (again, flag): (Option<&str>, &str)) -> Strin
         text.push_str(&match approval.why {
             Why::Approval => format!("\n\nA person has to approve: {says}"),
             Why::Held => {
-                format!("\n\nIt was approved, then a kill switch came; to be decided anew: {says}")
+                format!("\n\nIt was approved, then held before it was done; to be decided anew: {says}")
+            }
+            Why::Unchecked => {
+                format!("\n\nIt was approved, and cannot be looked at again yet; nothing was done: {says}")
             }
             Why::Unknown => format!("\n\nNobody saw what came of it: {says}"),
         });
         text.push_str(&format!("\n  look at it  paraph approvals show {id}{flag}"));
         match (approval.why, approval.due_ms, again) {
-            (Why::Unknown, Some(due_ms), Some(again)) => text.push_str(&format!(
+            (Why::Unknown | Why::Unchecked, Some(due_ms), Some(again)) => text.push_str(&format!(
                 "\n  from {}  {again}",
                 crate::cells::time(due_ms)
             )),
             (Why::Unknown, ..) => {
                 text.push_str(&format!("\n  settle it   paraph approvals settle {id} --digest {digest}{flag} --happened RECEIPT --reason TEXT   (or --did-not-happen)"));
             }
+            (Why::Unchecked, ..) => {}
             _ => text.push_str(&format!(
                 "\n  approve it  paraph approvals approve {id} --digest {digest}{flag}\n  until       {}",
                 crate::cells::time(approval.expires_ms)

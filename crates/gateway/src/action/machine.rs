@@ -3,7 +3,7 @@
 //! Whoever changes an action asks here for the next row, and then writes it on the condition that the store still has
 //! the row it was made from. Nothing here knows a clock or a store.
 
-use super::{Action, ActionId, ActionRow, Ended, Person, Sending, Signer, State, Vote};
+use super::{Action, ActionId, ActionRow, Changed, Ended, Person, Sending, Signer, State, Vote};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -52,6 +52,7 @@ impl ActionRow {
             replaced_by: None,
             closes: false,
             reopened: None,
+            changed: Vec::new(),
         }
     }
 
@@ -107,6 +108,8 @@ impl ActionRow {
             return Err(Refusal::Late);
         }
         let mut row = self.clone();
+        // What was said when it was held is about votes that are void.
+        row.ended = None;
         row.votes.push(Vote {
             by,
             digest: digest.to_owned(),
@@ -233,8 +236,46 @@ impl ActionRow {
 
     /// A kill switch came before it was started. Its votes are void.
     pub(crate) fn hold(&self) -> Result<ActionRow, Refusal> {
+        if self.state == State::Executing {
+            return Err(Refusal::State);
+        }
         let mut row = self.to(State::Held)?;
         row.votes.clear();
+        Ok(row)
+    }
+
+    /// Whoever starts it finds that it may not be, as it was signed. Its votes are void.
+    pub(crate) fn hold_back(&self, why: Ended) -> Result<ActionRow, Refusal> {
+        let mut row = self.unsent(State::Held)?;
+        row.votes.clear();
+        row.ended = Some(why);
+        Ok(row)
+    }
+
+    /// Whoever starts it cannot tell whether it still is what was signed, and has not handed it over: it is looked at
+    /// again when it is due.
+    pub(crate) fn postpone(&self, why: Ended, due_ms: u64) -> Result<ActionRow, Refusal> {
+        let mut row = match self.state {
+            State::Approved => ActionRow {
+                version: self.version.saturating_add(1),
+                ..self.clone()
+            },
+            State::Executing => self.unsent(State::Approved)?,
+            _ => return Err(Refusal::State),
+        };
+        row.ended = Some(why);
+        row.due_ms = Some(due_ms);
+        Ok(row)
+    }
+
+    /// The same action somewhere else, as one that was never handed over. Only whoever has claimed it knows that, and
+    /// only of its first time.
+    fn unsent(&self, state: State) -> Result<ActionRow, Refusal> {
+        if self.state == State::Executing && self.sending.times != 1 {
+            return Err(Refusal::State);
+        }
+        let mut row = self.to(state)?;
+        row.sending = Sending::default();
         Ok(row)
     }
 
@@ -244,8 +285,11 @@ impl ActionRow {
     }
 
     /// What was signed is no longer what would happen.
-    pub(crate) fn drift(&self, ended: Ended) -> Result<ActionRow, Refusal> {
-        self.ended(State::Drifted, ended)
+    pub(crate) fn drift(&self, why: Ended, changed: Vec<Changed>) -> Result<ActionRow, Refusal> {
+        let mut row = self.unsent(State::Drifted)?;
+        row.ended = Some(why);
+        row.changed = changed;
+        Ok(row)
     }
 
     /// It is handed to its effect, for the first time or, when it is known that nothing happened, again.
@@ -254,6 +298,7 @@ impl ActionRow {
             return Err(Refusal::Late);
         }
         let mut row = self.to(State::Executing)?;
+        row.ended = None;
         row.sending = Sending {
             times: self.sending.times.saturating_add(1),
             epoch,

@@ -1,6 +1,6 @@
 //! Where an action stands: plain data that a store keeps beside the action's bytes.
 
-use super::{Action, ActionId};
+use super::{Action, ActionId, Changed};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ pub enum State {
     Pending,
     /// It was signed, and nobody has started it.
     Approved,
-    /// It was signed, and a kill switch came before it was started: people have to decide anew.
+    /// It was signed, and before it was started a kill switch came, or whoever signed lost the right to: people have to
+    /// decide anew.
     Held,
     /// It was handed to its effect.
     Executing,
@@ -71,7 +72,9 @@ impl State {
             State::Held => &[
                 Approved, Rejected, Edited, Expired, Cancelled, Superseded, Answered,
             ],
-            State::Executing => &[Succeeded, Failed, Unknown],
+            // To the last three only while it has not been handed over: it was claimed, and the look just before it is
+            // handed over found that it must not be.
+            State::Executing => &[Succeeded, Failed, Unknown, Approved, Held, Drifted],
             State::Unknown => &[Executing, Succeeded, Failed],
             Succeeded | Failed | Rejected | Expired | Edited | Drifted | Cancelled | Superseded
             | Answered => &[],
@@ -232,6 +235,9 @@ pub struct ActionRow {
     /// Who let its subject be asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened: Option<Ended>,
+    /// If it drifted: what was not any more as it was when it was proposed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<Changed>,
 }
 
 /// An action is stored as its bytes: everything else in it follows from them.

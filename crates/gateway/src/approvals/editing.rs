@@ -28,7 +28,8 @@ impl Gateway {
         for _ in 0..MAX_LOOKS {
             let row = desk.show(row.id()).await?;
             let at_ms = desk.now().await?;
-            let (said, ruling) = self.edited(&row, &person, (arguments, at_ms))?;
+            let edited = self.edited(&row, &person, (arguments, at_ms)).await;
+            let (said, ruling) = edited?;
             let new =
                 Action::of(said).map_err(|error| ApprovalError::BadArgs(error.to_string()))?;
             let ended = Ended {
@@ -60,7 +61,7 @@ impl Gateway {
     /// What would be proposed with other arguments, and by which rule. The rules are asked anew: what they want for
     /// these arguments holds beside what they wanted before. (Of what the run has read only its own session knows, which
     /// asks them once more before the action is started.)
-    fn edited(
+    async fn edited(
         &self,
         row: &ActionRow,
         person: &Person,
@@ -75,6 +76,8 @@ impl Gateway {
         let call = call.map_err(|error| bad(error.to_string()))?;
         tool.check(call.args()).map_err(bad)?;
         let prepared = tool.prepare(call.args()).map_err(|error| bad(error.text))?;
+        let resolved = crate::session::resolved(tool, &prepared.args).await;
+        let resolved = resolved.map_err(|error| bad(error.text))?;
         let judged = parts.rules.decide(&Request {
             tenant: &said.run.tenant,
             agent: &said.run.agent,
@@ -103,6 +106,7 @@ impl Gateway {
             args: prepared.args,
             says: prepared.says,
             subject: prepared.subject,
+            resolved,
             edited: Some((row.id(), person.id.clone())),
             created_ms: now_ms,
             expires_ms: now_ms.saturating_add(stood.min(asked)),

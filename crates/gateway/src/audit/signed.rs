@@ -70,6 +70,10 @@ impl Signatures {
             return self.start(action, event);
         }
         match event.state.as_deref() {
+            Some("approved") if event.kind == EventKind::Revalidated => {
+                self.postpone(action, &event.tenant);
+                Ok(())
+            }
             Some("approved") => self.sign(action, event),
             Some("pending" | "executing") | None => Ok(()),
             Some("unknown") => {
@@ -109,6 +113,24 @@ impl Signatures {
         };
         self.signed.insert(action.to_owned(), signed);
         self.bounded()
+    }
+
+    /// It was claimed and not handed over: it can be started again, unless a kill switch came meanwhile.
+    fn postpone(&mut self, action: &str, tenant: &str) {
+        let Some(signed) = self.signed.get_mut(action) else {
+            return;
+        };
+        match self
+            .kills
+            .iter()
+            .any(|scope| signed.is_within(scope, tenant))
+        {
+            true => {
+                self.signed.remove(action);
+            }
+            false if signed.at == Stage::Started => signed.at = Stage::Ready,
+            false => {}
+        }
     }
 
     fn start(&mut self, action: &str, event: &Event) -> Result<(), BrokenLink> {

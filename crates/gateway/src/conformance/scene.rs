@@ -196,6 +196,7 @@ pub(super) fn action(run: &Arc<RunRef>, subject: &str, args: &str) -> Result<Act
         args: args.map_err(|e| e.to_string())?,
         says: "Pay".to_owned(),
         subject: subject.to_owned(),
+        resolved: crate::Resolved::new(),
         quorum: 1,
         not_by_requester: false,
         verified: false,

@@ -3,7 +3,7 @@
 //! Called by the session, which has seen to it that the action was signed and may start. Only here are warrants made.
 
 use super::{Attempt, Effect, EffectError, Found, Retry, Warrant, described};
-use crate::action::Action;
+use crate::action::{Action, Resolved};
 use crate::json::{Bounds, Json};
 use crate::tool::{ToolContext, ToolError};
 use futures::FutureExt as _;
@@ -40,6 +40,9 @@ pub(crate) trait Erased: Send + Sync {
     /// What would be signed of a call with these arguments.
     fn prepare(&self, args: &Json) -> Result<Prepared, ToolError>;
 
+    /// What the effect finds out about arguments that were prepared.
+    fn resolve(self: Arc<Self>, args: Json) -> BoxFuture<'static, Result<Resolved, ToolError>>;
+
     /// Does what was signed.
     fn send(self: Arc<Self>, action: Arc<Action>) -> BoxFuture<'static, Sent>;
 
@@ -67,6 +70,19 @@ impl<E: Effect> Erased for Typed<E> {
             args: encoded(&decoded)?,
             says,
             subject,
+        })
+    }
+
+    fn resolve(self: Arc<Self>, args: Json) -> BoxFuture<'static, Result<Resolved, ToolError>> {
+        Box::pin(async move {
+            let args = crate::tool::decode::<E::Args>(&args)?;
+            let look = async { self.0.resolve(&args).await };
+            let found = AssertUnwindSafe(look).catch_unwind().await;
+            let found = found.map_err(|_| ToolError::new(PANICKED))??;
+            match found.fault() {
+                Some(fault) => Err(ToolError::new(fault)),
+                None => Ok(found),
+            }
         })
     }
 
@@ -159,6 +175,10 @@ struct Dynamic {
 impl Erased for Dynamic {
     fn prepare(&self, args: &Json) -> Result<Prepared, ToolError> {
         Ok(as_it_is(&self.name, args))
+    }
+
+    fn resolve(self: Arc<Self>, _: Json) -> BoxFuture<'static, Result<Resolved, ToolError>> {
+        Box::pin(std::future::ready(Ok(Resolved::new())))
     }
 
     fn send(self: Arc<Self>, action: Arc<Action>) -> BoxFuture<'static, Sent> {

@@ -150,6 +150,19 @@ impl<A> Signed<'_, A> {
         format!("paraph:act={};k={proof}", self.action.id)
     }
 
+    /// The id that was signed for a name in the arguments, by the name that [`Effect::resolve`] gave it.
+    pub fn target(&self, name: &str) -> Option<&str> {
+        let targets = &self.action.said.resolved.targets;
+        targets.get(name).map(String::as_str)
+    }
+
+    /// What was seen when it was proposed, and was so still a moment ago: a condition for an other side that takes
+    /// conditions.
+    pub fn precondition(&self, name: &str) -> Option<&str> {
+        let preconditions = &self.action.said.resolved.preconditions;
+        preconditions.get(name).map(String::as_str)
+    }
+
     /// The action.
     pub fn action(&self) -> ActionId {
         self.action.id

@@ -4,15 +4,14 @@
 //! its own: whoever is cut off while it runs leaves it running, and its end is written all the same.
 
 use super::finish::After;
+use super::looking::Sight;
 use super::signing::{Look, at, impossible, outcome, waiting};
 use super::{Session, Ticket, broken};
 use crate::action::{ActionRow, Ended, Signer, State};
 use crate::audit::EventKind;
-use crate::canonical::{Numbers, canonical};
 use crate::effect::{Chance, Erased, Found, Sent, patience};
 use crate::json::{Bounds, Json};
 use crate::kill::Target;
-use crate::policy::Verdict;
 use crate::record::{CallRecord, Outcome, Why};
 use crate::stop::Stop;
 use crate::store::{Change, Guard, StoreError, Wake};
@@ -30,43 +29,54 @@ impl Session {
         injections: &Injections<'_>,
     ) -> Result<Look, Stop> {
         let now_ms = self.now().await?;
-        if let Some(why) = self.drifted(tool, &row, now_ms) {
-            let drifted = row.drift(self.ended(&why, now_ms));
-            let drifted = drifted.map_err(|_| impossible(&row))?;
-            return self.step(&row, drifted, EventKind::Drifted).await;
-        }
         if let Ok(expired) = row.expire(now_ms) {
             return self.step(&row, expired, EventKind::Expired).await;
         }
-        self.send(ticket, tool, (row, now_ms), injections).await
+        if row.due_ms.is_some_and(|due| due > now_ms) {
+            return Ok(Look::Over(After::Waiting(waiting(&row, Why::Unchecked))));
+        }
+        match self.look_again(tool, &row, now_ms).await {
+            Sight::Same => self.send(ticket, tool, (row, now_ms), injections).await,
+            sight => {
+                let next = self.unsent(&row, sight, now_ms)?;
+                self.commit_unsent(&row, next).await
+            }
+        }
     }
 
-    /// Why what was signed is not what would happen now.
-    fn drifted(&self, tool: &Registered, row: &ActionRow, now_ms: u64) -> Option<String> {
-        let action = &row.action;
-        if !action.is_intact(&row.digest) || !row.is_signed() || !self.0.parts.seal.holds(row) {
-            return Some("the stored bytes are not those that were signed".to_owned());
-        }
-        let args = &action.said.args;
-        let judged = self.judge(&action.said.tool, args, now_ms);
-        if matches!(judged.verdict, Verdict::Denied { .. }) {
-            return Some(format!("a rule denies it by now: {}", judged.because));
-        }
-        if let Err(why) = tool.check(args) {
-            return Some(format!("its arguments do not fit the tool any more: {why}"));
-        }
-        let now = match tool.prepare(args) {
-            Ok(prepared) => canonical(&prepared.args, Numbers::Any),
-            Err(error) => {
-                return Some(format!(
-                    "its arguments cannot be read any more: {}",
-                    error.text
-                ));
+    /// What becomes of an action that was signed, or claimed for the first time, and must not be handed over now.
+    fn unsent(&self, row: &ActionRow, sight: Sight, now_ms: u64) -> Result<Unsent, Stop> {
+        let ended = |why: &str| self.ended(why, now_ms);
+        let next = match sight {
+            Sight::Same => return Err(impossible(row)),
+            Sight::Drifted(why, changed) => {
+                let next = row.drift(ended(&why), changed);
+                next.map(|row| (row, EventKind::Drifted))
+            }
+            Sight::NotEntitled(why) => {
+                let next = row.hold_back(ended(&why));
+                next.map(|row| (row, EventKind::Held))
+            }
+            Sight::Killed => {
+                let next = row.hold_back(ended(KILLED));
+                next.map(|row| (row, EventKind::Held))
+            }
+            Sight::Unclear(why) => {
+                let due_ms = later(now_ms, patience(row.version));
+                let next = row.postpone(ended(&why), due_ms);
+                next.map(|row| (row, EventKind::Revalidated))
             }
         };
-        match now == canonical(args, Numbers::Any) {
-            true => None,
-            false => Some("the tool would read its arguments in another way".to_owned()),
+        let (row, kind) = next.map_err(|_| impossible(row))?;
+        Ok(Unsent { row, kind })
+    }
+
+    /// Writes that down, if the action still stands where it was seen; the next look shows it.
+    async fn commit_unsent(&self, from: &ActionRow, next: Unsent) -> Result<Look, Stop> {
+        let change = next.change(from);
+        match self.commit(change).await {
+            Ok(()) | Err(StoreError::Refused(_)) => Ok(Look::Again),
+            Err(error) => Err(broken(error)),
         }
     }
 
@@ -145,6 +155,11 @@ impl Session {
         let (session, record) = (self.clone(), ticket.place.record.clone());
         let of_call = outcome_of(ticket, tool);
         let work = async move {
+            if session.depends(&row)
+                && let Some(row) = session.just_before(&row).await?
+            {
+                return Ok(Settled { row, record });
+            }
             let sending = tokio::time::timeout(limit, effect.send(row.action.clone())).await;
             let sent = sending.unwrap_or_else(|_| {
                 Sent::Unknown(format!(
@@ -157,6 +172,67 @@ impl Session {
         let settled = tokio::spawn(work).await;
         let settled = settled.map_err(|error| Stop::Internal(error.to_string()))?;
         self.take(ticket, settled?)
+    }
+
+    /// The last look at an action that this process has claimed and not handed over yet: that it still is as it was
+    /// signed, and is ours, and that no kill switch came while that was looked at. Gives what became of it otherwise.
+    ///
+    /// What was handed over before, by an attempt whose end nobody saw, stays unknown: that attempt itself may be what
+    /// changed the world.
+    async fn just_before(&self, row: &ActionRow) -> Result<Option<ActionRow>, Stop> {
+        let said = &row.action.said;
+        let tool = self.0.parts.tool(&said.tool);
+        let tool = tool.ok_or_else(|| impossible(row))?;
+        let now_ms = self.now().await?;
+        let sight = self.look_again(tool, row, now_ms).await;
+        if sight == Sight::Same {
+            let ours = Change {
+                guards: vec![
+                    at(row),
+                    Guard::Alive {
+                        scopes: Target::of(said).scopes(),
+                    },
+                ],
+                ..Change::default()
+            };
+            return match self.commit(ours).await {
+                Ok(()) => Ok(None),
+                Err(StoreError::Refused(guard)) if matches!(*guard, Guard::Alive { .. }) => {
+                    self.not_handed_over(row, Sight::Killed, now_ms).await?;
+                    Err(self.killed_by(Target::of(said)).await?)
+                }
+                Err(error) => Err(broken(error)),
+            };
+        }
+        self.not_handed_over(row, sight, now_ms).await.map(Some)
+    }
+
+    /// Writes down that a claimed action was not handed over.
+    async fn not_handed_over(
+        &self,
+        row: &ActionRow,
+        sight: Sight,
+        now_ms: u64,
+    ) -> Result<ActionRow, Stop> {
+        let next = match row.sending.times {
+            1 => self.unsent(row, sight, now_ms)?,
+            _ => {
+                let (why, due_ms) = match sight {
+                    Sight::Drifted(why, _) | Sight::NotEntitled(why) => (why, None),
+                    Sight::Unclear(why) => (why, Some(later(now_ms, patience(row.version)))),
+                    Sight::Killed => (KILLED.to_owned(), Some(now_ms)),
+                    Sight::Same => return Err(impossible(row)),
+                };
+                let next = row.lose_sight(self.ended(&why, now_ms), due_ms);
+                Unsent {
+                    row: next.map_err(|_| impossible(row))?,
+                    kind: EventKind::Unknown,
+                }
+            }
+        };
+        let change = next.change(row);
+        self.commit(change).await.map_err(broken)?;
+        Ok(next.row)
     }
 
     /// Runs a tool that reads, now that somebody has approved it.
@@ -260,9 +336,15 @@ impl Session {
     fn take(&self, ticket: &mut Ticket<'_>, settled: Settled) -> Result<After, Stop> {
         ticket.place.in_doubt = false;
         ticket.place.record = settled.record;
+        let why = match settled.row.state {
+            State::Drifted => return Err(Stop::Drifted),
+            State::Approved => Why::Unchecked,
+            State::Held => Why::Held,
+            _ => Why::Unknown,
+        };
         Ok(match &ticket.place.record.outcome {
             Some(outcome) => After::Ended(outcome.clone()),
-            None => After::Waiting(waiting(&settled.row, Why::Unknown)),
+            None => After::Waiting(waiting(&settled.row, why)),
         })
     }
 
@@ -309,6 +391,31 @@ impl Session {
         ticket.place.in_doubt = true;
         let settled = self.write_down(&row, next, record, of_call).await?;
         self.take(ticket, settled).map(Look::Over)
+    }
+}
+
+/// What is said of an action that a kill switch came before while it was looked at.
+const KILLED: &str = "a kill switch came before it was handed over";
+
+/// The next row of an action that was not handed over, and what the audit calls it.
+struct Unsent {
+    row: ActionRow,
+    kind: EventKind,
+}
+
+impl Unsent {
+    /// It in the place of the row that it was made from, with a wake if it is to be looked at again.
+    fn change(&self, from: &ActionRow) -> Change {
+        let row = &self.row;
+        let at_ms = row.ended.as_ref().map_or(0, |ended| ended.at_ms);
+        let wakes = row.due_ms.map(|due_ms| wake(row, due_ms));
+        Change {
+            guards: vec![at(from)],
+            audit: vec![row.told(self.kind, at_ms)],
+            actions: vec![row.clone()],
+            wake: wakes.into_iter().collect(),
+            ..Change::default()
+        }
     }
 }
 

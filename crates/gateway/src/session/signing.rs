@@ -5,8 +5,8 @@
 //! effect is in `sending.rs`.
 
 use super::finish::{After, by_rule};
-use super::{Session, Ticket, broken, failed};
-use crate::action::{Action, ActionId, ActionRow, Proposal, Signer, State, Vote};
+use super::{Session, Ticket, broken, failed, resolved};
+use crate::action::{Action, ActionId, ActionRow, Proposal, Resolved, Signer, State, Vote};
 use crate::audit::EventKind;
 use crate::call::ToolCall;
 use crate::effect::Prepared;
@@ -73,7 +73,7 @@ impl Session {
         match row.state {
             State::Pending | State::Held => self.wait(row).await,
             State::Approved => self.start(ticket, tool, row, injections).await,
-            State::Executing => self.overtake(row).await,
+            State::Executing => self.overtake(tool, row).await,
             State::Unknown => self.find_out(ticket, tool, row, injections).await,
             // `standing` has followed those.
             State::Edited => Err(Stop::Internal(
@@ -155,6 +155,10 @@ impl Session {
         let again = earlier.iter().rev().find(|row| was_signed(row));
         let left_behind = earlier.iter().filter(|row| self.left_behind(row));
         let left_behind: Vec<_> = left_behind.cloned().collect();
+        let resolved = match self.resolve(tool, &prepared.args).await? {
+            Ok(resolved) => resolved,
+            Err(failure) => return Ok(Some(failed(ticket.call, failure))),
+        };
         let action = Action::of(Proposal {
             run: self.0.run.clone(),
             key: ticket.place.record.key.clone(),
@@ -164,6 +168,7 @@ impl Session {
             args: prepared.args,
             says: prepared.says,
             subject: prepared.subject,
+            resolved,
             quorum: ask.quorum.max(1),
             not_by_requester: ask.not_by_requester,
             verified: ask.verified,
@@ -186,6 +191,30 @@ impl Session {
         }
         self.put(ticket, &action, None, &left_behind).await?;
         Ok(None)
+    }
+
+    /// What the effect finds out about its arguments, within the run's time; or why the call fails.
+    async fn resolve(
+        &self,
+        tool: &Registered,
+        args: &Json,
+    ) -> Result<Result<Resolved, Failure>, Stop> {
+        let looking = resolved(tool, args);
+        let Ok(found) = self.0.budget.within(tool.timeout, looking).await else {
+            return match self.0.budget.time_left().is_zero() {
+                true => Err(Stop::MaxSeconds),
+                false => Ok(Err(Failure::Timeout {
+                    tool: tool.spec.name.clone(),
+                })),
+            };
+        };
+        Ok(found.map_err(|error| {
+            let (tool, detail) = (tool.spec.name.clone(), self.words(&error.text));
+            match error.bad_args {
+                true => Failure::BadArgs { tool, detail },
+                false => Failure::Error { tool, detail },
+            }
+        }))
     }
 
     /// Whether an action about the same waits for people although its run is left behind: a later run of the same
@@ -291,8 +320,16 @@ impl Session {
     }
 
     /// An action that somebody handed to its effect: somebody who is gone, if that was under an older lease.
-    async fn overtake(&self, row: ActionRow) -> Result<Look, Stop> {
-        if row.sending.epoch >= self.0.scope.epoch {
+    ///
+    /// An effect goes on in a task of its own when its caller is cut off, so under the same lease it still is under way.
+    /// What only reads ends with its caller, and whoever has its key is alone with it: it may be read again.
+    async fn overtake(&self, tool: &Registered, row: ActionRow) -> Result<Look, Stop> {
+        let mine = self.0.scope.epoch;
+        let gone = match tool.effect {
+            Some(_) => row.sending.epoch < mine,
+            None => row.sending.epoch <= mine,
+        };
+        if !gone {
             let id = row.id();
             return Err(Stop::Conflict(format!("the action {id} is under way")));
         }

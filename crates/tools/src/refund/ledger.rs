@@ -96,12 +96,25 @@ impl Ledger {
             at_ms: now_ms(),
         };
         let path = self.path.clone();
-        let written = tokio::task::spawn_blocking(move || append(&path, &entry)).await?;
+        let signed = warrant.precondition(super::EARLIER).map(str::to_owned);
+        let work = move || append(&path, &entry, signed.as_deref());
+        let written = tokio::task::spawn_blocking(work).await?;
         match written {
             Ok(entry) => Ok(refund.receipt(entry.refund)),
             Err(Unwritten::Nothing(why)) => Err(EffectError::nothing_happened(why)),
             Err(Unwritten::Unknown(why)) => Err(EffectError::unknown(why)),
         }
+    }
+
+    /// What a user was given back so far, for whoever decides about more.
+    pub(super) async fn given(&self, user_id: u64) -> Result<Given, ToolError> {
+        let path = self.path.clone();
+        Ok(tokio::task::spawn_blocking(move || given(&path, user_id)).await??)
+    }
+
+    /// Where it is.
+    pub(super) fn place(&self) -> String {
+        self.path.display().to_string()
     }
 
     /// The receipt of an attempt, if it has arrived.
@@ -151,13 +164,16 @@ pub(super) fn name_of(key: &str) -> String {
     format!("R-{}", key.get(..16).unwrap_or(key))
 }
 
-/// Appends a line, unless there is one with its key, and gives the line that is there in the end.
-pub(super) fn append(path: &Path, entry: &Entry) -> Result<Entry, Unwritten> {
+/// Appends a line, unless there is one with its key, and gives the line that is there in the end. `signed` is what the
+/// user had been given back when the refund was signed: under the ledger's lock it can still be held to that.
+pub(super) fn append(path: &Path, entry: &Entry, signed: Option<&str>) -> Result<Entry, Unwritten> {
     let nothing = |error: io::Error| Unwritten::Nothing(format!("{}: {error}", path.display()));
     let unknown = |error: io::Error| Unwritten::Unknown(format!("{}: {error}", path.display()));
     let line = serde_json::to_string(entry).map_err(|error| nothing(error.into()))?;
     let mut opened = Opened::open(path).map_err(nothing)?;
-    let read = opened.read(Some(&entry.key)).map_err(nothing)?;
+    let read = opened
+        .read((Some(&entry.key), Some(entry.user_id)))
+        .map_err(nothing)?;
     if let Some(found) = read.found {
         // Whoever wrote it may have died before it was on the disk.
         opened.file.sync_all().map_err(unknown)?;
@@ -165,6 +181,13 @@ pub(super) fn append(path: &Path, entry: &Entry) -> Result<Entry, Unwritten> {
             true => Ok(found),
             false => Err(Unwritten::Nothing(found.differs(path))),
         };
+    }
+    let given = read.given.to_string();
+    if let Some(signed) = signed.filter(|signed| *signed != given) {
+        return Err(Unwritten::Nothing(format!(
+            "user {} had {signed} when the refund was signed, and has {given} now",
+            entry.user_id
+        )));
     }
     let mut text = match read.open_end {
         true => "\n".to_owned(),
@@ -192,8 +215,34 @@ pub(super) fn append(path: &Path, entry: &Entry) -> Result<Entry, Unwritten> {
 /// The line with this key, if there is one.
 fn find(path: &Path, key: &str) -> io::Result<Option<Entry>> {
     match path.try_exists()? {
-        true => Ok(Opened::open(path)?.read(Some(key))?.found),
+        true => Ok(Opened::open(path)?.read((Some(key), None))?.found),
         false => Ok(None),
+    }
+}
+
+/// What a user was given back by the refunds that are there. Nobody is waited for: a line that is just being written is
+/// not there yet, and whoever writes looks again under the lock.
+pub(super) fn given(path: &Path, user_id: u64) -> io::Result<Given> {
+    match File::open(path) {
+        Ok(file) => Ok(scan(&file, (None, Some(user_id)))?.given),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Given::default()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a user was given back so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Given {
+    refunds: u64,
+    cents: u64,
+}
+
+impl std::fmt::Display for Given {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.refunds {
+            1 => write!(f, "1 refund, {}", super::money(self.cents)),
+            refunds => write!(f, "{refunds} refunds, {}", super::money(self.cents)),
+        }
     }
 }
 
@@ -209,6 +258,8 @@ struct Opened {
 /// What is in a ledger.
 struct ReadLedger {
     found: Option<Entry>,
+    /// To the user that was asked for.
+    given: Given,
     /// How many bytes hold whole refunds.
     good: u64,
     /// Whether the last of these has no end of line.
@@ -246,44 +297,55 @@ impl Opened {
         })
     }
 
-    /// Reads all of it, and looks for a key.
-    fn read(&mut self, key: Option<&str>) -> io::Result<ReadLedger> {
-        self.file.seek(SeekFrom::Start(0))?;
-        if self.file.metadata()?.len() > MAX_LEDGER {
-            return Err(too_large());
-        }
-        let mut reader = BufReader::new(&self.file);
-        let mut read = ReadLedger {
-            found: None,
-            good: 0,
-            open_end: false,
-        };
-        let mut line = Vec::new();
-        for number in 1_u64.. {
-            line.clear();
-            let length = (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line)?;
-            let whole = line.last() == Some(&b'\n');
-            if length == 0 {
-                break;
-            }
-            match serde_json::from_slice::<Entry>(&line) {
-                Ok(entry) => {
-                    if read.found.is_none() && key == Some(entry.key.as_str()) {
-                        read.found = Some(entry);
-                    }
-                }
-                Err(_) if whole && line.trim_ascii().is_empty() => {}
-                Err(_) if !whole && reader.fill_buf()?.is_empty() => break,
-                Err(error) => {
-                    let why = format!("line {number} is no refund: {error}");
-                    return Err(io::Error::other(why));
-                }
-            }
-            read.good += length as u64;
-            read.open_end = !whole;
-        }
-        Ok(read)
+    /// Reads all of it, looks for a key, and adds up what a user was given.
+    fn read(&self, of: (Option<&str>, Option<u64>)) -> io::Result<ReadLedger> {
+        scan(&self.file, of)
     }
+}
+
+/// Reads all of a ledger, looks for a key, and adds up what a user was given.
+fn scan(mut file: &File, (key, user): (Option<&str>, Option<u64>)) -> io::Result<ReadLedger> {
+    file.seek(SeekFrom::Start(0))?;
+    if file.metadata()?.len() > MAX_LEDGER {
+        return Err(too_large());
+    }
+    let mut reader = BufReader::new(file);
+    let mut read = ReadLedger {
+        found: None,
+        given: Given::default(),
+        good: 0,
+        open_end: false,
+    };
+    let mut line = Vec::new();
+    for number in 1_u64.. {
+        line.clear();
+        let length = (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line)?;
+        let whole = line.last() == Some(&b'\n');
+        if length == 0 {
+            break;
+        }
+        match serde_json::from_slice::<Entry>(&line) {
+            Ok(entry) => {
+                if user == Some(entry.user_id) {
+                    let given = &mut read.given;
+                    given.refunds = given.refunds.saturating_add(1);
+                    given.cents = given.cents.saturating_add(entry.amount_cents);
+                }
+                if read.found.is_none() && key == Some(entry.key.as_str()) {
+                    read.found = Some(entry);
+                }
+            }
+            Err(_) if whole && line.trim_ascii().is_empty() => {}
+            Err(_) if !whole && reader.fill_buf()?.is_empty() => break,
+            Err(error) => {
+                let why = format!("line {number} is no refund: {error}");
+                return Err(io::Error::other(why));
+            }
+        }
+        read.good += length as u64;
+        read.open_end = !whole;
+    }
+    Ok(read)
 }
 
 fn too_large() -> io::Error {

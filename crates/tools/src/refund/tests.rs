@@ -91,21 +91,21 @@ fn a_key_is_written_once_and_never_with_another_refund() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep").join("refunds.jsonl");
     let first = entry("k-1", 4_900);
-    assert_eq!(append(&path, &first), Ok(first.clone()));
+    assert_eq!(append(&path, &first, None), Ok(first.clone()));
     let again = Entry {
         at_ms: 2,
         ..first.clone()
     };
-    assert_eq!(append(&path, &again), Ok(first.clone()));
+    assert_eq!(append(&path, &again, None), Ok(first.clone()));
     let why = format!(
         "{} has another refund under this key: 4900 cents to user 42",
         path.display()
     );
     assert_eq!(
-        append(&path, &entry("k-1", 4_901)),
+        append(&path, &entry("k-1", 4_901), None),
         Err(Unwritten::Nothing(why))
     );
-    append(&path, &entry("k-2", 1)).unwrap();
+    append(&path, &entry("k-2", 1), None).unwrap();
     assert_eq!(lines(&path), [first, entry("k-2", 1)]);
     #[cfg(unix)]
     {
@@ -133,7 +133,7 @@ fn what_a_crash_cut_off_is_no_refund_and_what_a_person_left_is_kept() {
     ];
     for (before, after) in table {
         std::fs::write(&path, &before).unwrap();
-        append(&path, &entry("k-2", 2)).unwrap();
+        append(&path, &entry("k-2", 2), None).unwrap();
         assert_eq!(lines(&path), after, "{before}");
     }
 }
@@ -149,12 +149,43 @@ fn nothing_is_written_into_what_is_no_ledger() {
         "{}\n".to_owned(),
     ] {
         std::fs::write(&path, &text).unwrap();
-        let Err(Unwritten::Nothing(why)) = append(&path, &entry("k-2", 2)) else {
+        let Err(Unwritten::Nothing(why)) = append(&path, &entry("k-2", 2), None) else {
             panic!("{text} was taken for a ledger");
         };
         assert!(why.contains(" is no refund: "), "{why}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
+}
+
+#[test]
+fn a_refund_is_held_to_what_the_user_had_when_it_was_signed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("refunds.jsonl");
+    let given = |user| ledger::given(&path, user).unwrap().to_string();
+    assert_eq!(given(42), "0 refunds, 0.00 USD");
+    let signed = given(42);
+    append(&path, &entry("k-1", 4_900), Some(&signed)).unwrap();
+    append(
+        &path,
+        &Entry {
+            user_id: 7,
+            ..entry("k-7", 1)
+        },
+        None,
+    )
+    .unwrap();
+    assert_eq!(
+        (given(42), given(7)),
+        ("1 refund, 49.00 USD".into(), "1 refund, 0.01 USD".into())
+    );
+    let why = "user 42 had 0 refunds, 0.00 USD when the refund was signed, and has 1 refund, 49.00 USD now";
+    assert_eq!(
+        append(&path, &entry("k-2", 100), Some(&signed)),
+        Err(Unwritten::Nothing(why.into()))
+    );
+    // The same refund again is no second one, whatever the user has by now.
+    assert!(append(&path, &entry("k-1", 4_900), Some(&signed)).is_ok());
+    assert_eq!(lines(&path).len(), 2);
 }
 
 /// How many processes write at once, and how many keys each of them.
@@ -195,7 +226,7 @@ fn a_rival() {
     let path = Path::new(path.trim());
     if path.is_absolute() {
         for number in 0..KEYS {
-            append(path, &entry(&format!("k-{number}"), 1)).unwrap();
+            append(path, &entry(&format!("k-{number}"), 1), None).unwrap();
         }
     }
 }

@@ -10,8 +10,9 @@ use crate::person::local;
 use crate::pieces::Raw;
 use crate::stores::Kept;
 use crate::terminal::{printable, printable_json, printable_line};
-use paraph_gateway::{ActionId, ActionRow, Approvals, Shape, Shown, State, View};
+use paraph_gateway::{ActionId, ActionRow, Approvals, Changed, Shape, Shown, State, View};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The longest text on a line, in characters; JSON has all of it.
 const LINE: usize = 2_000;
@@ -29,6 +30,8 @@ struct ActionJson<'a> {
     level: String,
     subject: &'a str,
     arguments: Raw,
+    targets: &'a BTreeMap<String, String>,
+    preconditions: &'a BTreeMap<String, String>,
     /// The text that the digest is of, behind `paraph/action/v1`.
     bytes: &'a str,
     requester: &'a str,
@@ -48,6 +51,7 @@ struct ActionJson<'a> {
     ended: Option<End<'a>>,
     due_at: Option<String>,
     closes: bool,
+    changed: &'a [Changed],
     approve: Option<String>,
 }
 
@@ -114,6 +118,8 @@ fn in_json<'a>(kept: &Kept, row: &'a ActionRow, acts: String) -> Result<ActionJs
         level: said.level.to_string(),
         subject: &said.subject,
         arguments: as_json(&said.args.to_string())?,
+        targets: &said.resolved.targets,
+        preconditions: &said.resolved.preconditions,
         bytes: &row.action.bytes,
         requester: &said.requester,
         acts,
@@ -136,6 +142,7 @@ fn in_json<'a>(kept: &Kept, row: &'a ActionRow, acts: String) -> Result<ActionJs
         }),
         due_at: row.due_ms.map(time),
         closes: row.closes,
+        changed: &row.changed,
         approve: row
             .state
             .is_undecided()
@@ -195,12 +202,14 @@ pub(super) fn in_words(row: &ActionRow, acts: &str, flag: Option<&str>) -> Strin
             "\nCareful: something about the same was signed before: {earlier}\n"
         ));
     }
+    let looked_at = looked_at(row, &mut shown);
     let (readable, warnings) = readable(said.args.view());
     odd.extend(warnings);
     odd.dedup();
     for warning in odd {
         text.push_str(&format!("\nCareful: {warning}\n"));
     }
+    text.push_str(&looked_at);
     text.push_str(&format!(
         "\narguments, to the byte\n  {}\narguments, as they read\n{}",
         printable_json(said.args.to_string()),
@@ -217,11 +226,42 @@ pub(super) fn in_words(row: &ActionRow, acts: &str, flag: Option<&str>) -> Strin
     text
 }
 
+/// What the arguments stand for, what has to be so still when it is done, and what of it is not any more.
+fn looked_at(row: &ActionRow, shown: &mut impl FnMut(&str) -> String) -> String {
+    let resolved = &row.action.said.resolved;
+    let mut text = String::new();
+    let parts = [
+        ("what it is done to", &resolved.targets),
+        (
+            "what has to be so still when it is done",
+            &resolved.preconditions,
+        ),
+    ];
+    for (title, entries) in parts.into_iter().filter(|(_, entries)| !entries.is_empty()) {
+        text.push_str(&format!("\n{title}\n"));
+        for (name, value) in entries {
+            text.push_str(&format!("  {} = {}\n", shown(name), shown(value)));
+        }
+    }
+    if !row.changed.is_empty() {
+        text.push_str("\nwhat is not so any more\n");
+    }
+    for changed in &row.changed {
+        text.push_str(&format!("  {}\n", shown(&changed.name)));
+        for (sign, value) in [('-', &changed.seen), ('+', &changed.now)] {
+            if let Some(value) = value {
+                text.push_str(&format!("    {sign} {}\n", shown(value)));
+            }
+        }
+    }
+    text
+}
+
 fn state(row: &ActionRow) -> String {
     let means = match row.state {
         State::Pending => "people have to decide",
         State::Approved => "it was signed, and is done when the run goes on",
-        State::Held => "it was signed, then a kill switch came: people have to decide anew",
+        State::Held => "it was signed, and held before it was done: people have to decide anew",
         State::Executing => "it was handed over",
         State::Unknown => "it was handed over, and nobody saw what came of it",
         State::Succeeded => "it happened",
