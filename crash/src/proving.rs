@@ -153,11 +153,14 @@ impl Proving<'_> {
                 }
             }
             "race" => {
-                for (name, handles) in self.handles("race")? {
-                    add(self.runtime.block_on(Races { name, handles }.run(times))?);
+                for races in self.stores("race")? {
+                    add(self.runtime.block_on(races.run(times))?);
                 }
             }
-            "hostile" => add(self.runtime.block_on(hostile_episodes(times, self.seed))?),
+            "hostile" => {
+                let playing = hostile_episodes(times, self.seed, |store| store);
+                add(self.runtime.block_on(playing)?);
+            }
             "audit" => {
                 add(self.runtime.block_on(tampered_exports())?);
                 add(self.runtime.block_on(tampered_packs(true))?);
@@ -165,7 +168,7 @@ impl Proving<'_> {
             "budgets" => {
                 add(self.runtime.block_on(calls_of_many(times))?);
                 add(self.runtime.block_on(tokens_of_many(times))?);
-                for (name, handles) in self.handles("budgets")? {
+                for Races { name, handles } in self.stores("budgets")? {
                     let rounds = times.div_ceil(10);
                     let signing = signatures_of_many((name, &handles), rounds);
                     add(self.runtime.block_on(signing)?);
@@ -213,15 +216,21 @@ impl Proving<'_> {
     }
 
     /// Handles to a store in memory, and to each of the others as three processes have them.
-    fn handles(&self, name: &str) -> Result<Vec<(&'static str, Vec<Arc<dyn Store>>)>, Fault> {
-        let mut all = vec![("memory", vec![MemoryStore::shared() as Arc<dyn Store>])];
+    fn stores(&self, name: &str) -> Result<Vec<Races>, Fault> {
+        let mut all = vec![Races {
+            name: "memory",
+            handles: vec![MemoryStore::shared() as Arc<dyn Store>],
+        }];
         for ground in &self.grounds {
             let place = ground.place(name);
             let mut handles = Vec::new();
             for _ in 0..3 {
                 handles.push(self.runtime.block_on(place.gateway())?);
             }
-            all.push((ground.name, handles));
+            all.push(Races {
+                name: ground.name,
+                handles,
+            });
         }
         Ok(all)
     }

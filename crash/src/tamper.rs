@@ -240,7 +240,9 @@ pub async fn tampered_packs(all_bits: bool) -> Result<Tally, Fault> {
     for entry in &evidence.entries {
         pack.see(entry.clone())?;
     }
-    let text = pack.close(&[evidence.anchor.clone()]).to_string();
+    let text = pack
+        .close(std::slice::from_ref(&evidence.anchor))
+        .to_string();
     let proved = proves(&evidence, text.as_bytes()).ok_or("the pack proves nothing as it is")?;
     let mut tally = Tally::of(format!("tampering with a pack of {} bytes", text.len()));
     // What a pack says of its own anchors proves nothing, and the reader has a better one.

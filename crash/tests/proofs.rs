@@ -10,13 +10,15 @@ use crash::{
     Fault, Launch, Place, Races, Stopping, Tally, calls_of_many, hostile_episodes,
     signatures_of_many, tampered_exports, tampered_packs, tokens_of_many,
 };
-use paraph_gateway::{MemoryStore, Store};
+use odd::Odd;
+use paraph_gateway::{Guard, MemoryStore, Person, Signer, State, Store, Vote};
 use std::future::Future;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
 #[path = "../../crates/store/tests/cluster/mod.rs"]
 mod cluster;
+mod odd;
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
@@ -87,8 +89,45 @@ fn of_32_decisions_one_wins_on_postgres() {
 }
 
 #[test]
+fn a_store_that_compares_no_versions_has_several_winners() {
+    let forgets = Odd::over(MemoryStore::shared(), |change| {
+        let versions = |guard: &Guard| matches!(guard, Guard::At { .. });
+        change.guards.retain(|guard| !versions(guard));
+    });
+    let races = Races {
+        name: "forgetful",
+        handles: vec![forgets],
+    };
+    let tally = Runtime::new().unwrap().block_on(races.run(20)).unwrap();
+    assert!(tally.failures > 0, "{tally}");
+}
+
+#[test]
+fn a_store_that_signs_by_itself_is_found() {
+    let signs = |store| -> Arc<dyn Store> {
+        Odd::over(store, |change| {
+            for row in &mut change.actions {
+                if row.state == State::Pending {
+                    row.state = State::Approved;
+                    row.votes.push(Vote {
+                        by: Signer::Person(Person::from("eve")),
+                        digest: row.digest.clone(),
+                        at_ms: 1,
+                        seal: None,
+                    });
+                }
+            }
+        })
+    };
+    let playing = hostile_episodes(100, 1, signs);
+    let tally = Runtime::new().unwrap().block_on(playing).unwrap();
+    let unapproved = tally.counted("effects that nobody approved");
+    assert!(unapproved > 0 && tally.failures > 0, "{tally}");
+}
+
+#[test]
 fn a_hostile_model_brings_about_nothing_that_nobody_approved() {
-    let tally = judge(hostile_episodes(2_000, 1));
+    let tally = judge(hostile_episodes(2_000, 1, |store| store));
     assert!(tally.counted("effects") > 200, "{tally}");
 }
 
