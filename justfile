@@ -50,6 +50,11 @@ bench *SHAPES:
 crash N="100" *OPTIONS:
     cargo run --release --quiet -p paraph-crash -- {{N}} --folder "${CARGO_TARGET_DIR:-target}/crash" {{OPTIONS}}
 
+# Prove what the gateway promises, at full size; less of it: `just prove race stops --of 50`, `just prove kills --seed 17`
+prove *WHAT:
+    cargo run --release --quiet -p paraph-crash -- prove --folder "${CARGO_TARGET_DIR:-target}/prove" {{WHAT}}
+    {{ if WHAT == "" { "PARAPH_POLICY_CASES=10000000 cargo test --release -p paraph-gateway --test policy -- --nocapture differential" } else { "" } }}
+
 # Kill LangGraph in the same way, for comparison
 crash-langgraph N="100" *OPTIONS:
     crash/langgraph/run {{N}} {{OPTIONS}}

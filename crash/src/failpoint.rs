@@ -3,10 +3,8 @@
 //! Called by `child`, between the engine and the real store. A refused write is said aloud: whoever was stopped
 //! beyond its lease shows by it that the store let nothing through.
 
-use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -17,76 +15,39 @@ use paraph_graph::{
 
 use tokio::time::{Instant, sleep};
 
-use crate::child::{Stop, When};
+use crate::child::Stop;
+use crate::fuse::Fuse;
 use crate::outside::say;
-
-/// The writes that a store is asked for.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Lease,
-    Put,
-    Note,
-    Finish,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Lease => "lease",
-            Kind::Put => "put",
-            Kind::Note => "note",
-            Kind::Finish => "finish",
-        })
-    }
-}
 
 /// The store of a child.
 pub(crate) struct Watched {
     inner: Store,
-    stop: Option<Stop>,
-    next: AtomicUsize,
-    kinds: Mutex<Vec<Kind>>,
+    fuse: Arc<Fuse>,
 }
 
 impl Watched {
     pub(crate) fn over(inner: Store, stop: Option<Stop>) -> Self {
-        Watched {
-            inner,
-            stop,
-            next: AtomicUsize::new(0),
-            kinds: Mutex::default(),
-        }
+        Watched::with(inner, Arc::new(Fuse::new(stop)))
+    }
+
+    /// With a fuse that others go by too.
+    pub(crate) fn with(inner: Store, fuse: Arc<Fuse>) -> Self {
+        Watched { inner, fuse }
     }
 
     /// The writes so far, in the order in which they were asked for, with spaces between.
     pub(crate) fn writes(&self) -> String {
-        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        kinds
-            .iter()
-            .map(Kind::to_string)
-            .collect::<Vec<_>>()
-            .join(" ")
-    }
-
-    /// One write more; its number. Must come before the store is asked, which may begin at once.
-    fn begin(&self, kind: Kind) -> usize {
-        let at = self.next.fetch_add(1, Ordering::SeqCst);
-        self.kinds
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(kind);
-        self.die(at, When::Before);
-        at
+        self.fuse.deeds()
     }
 
     async fn end<T>(
         &self,
-        (kind, at): (Kind, usize),
+        (kind, at): (&'static str, usize),
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         let done = work.await;
         match &done {
-            Ok(_) => self.die(at, When::After),
+            Ok(_) => self.fuse.end(at),
             Err(Error::Conflict { .. }) => say(&format!("refused {kind}")),
             Err(_) => {}
         }
@@ -107,38 +68,27 @@ impl Watched {
             }
         }
     }
-
-    /// Ends the process without a word to anybody, if it is to end here.
-    fn die(&self, at: usize, when: When) {
-        if self
-            .stop
-            .as_ref()
-            .is_some_and(|stop| stop.write == at && stop.when == when)
-        {
-            std::process::abort();
-        }
-    }
 }
 
 impl Checkpoints for Watched {
     fn lease<'a>(&'a self, thread: &'a str, claim: Claim) -> BoxFuture<'a, Result<Lease, Error>> {
-        let at = self.begin(Kind::Lease);
-        Box::pin(self.end((Kind::Lease, at), self.patiently(thread, claim)))
+        let at = self.fuse.begin("lease");
+        Box::pin(self.end(("lease", at), self.patiently(thread, claim)))
     }
 
     fn finish<'a>(&'a self, thread: &'a str, end: RunEnd) -> BoxFuture<'a, Result<(), Error>> {
-        let at = self.begin(Kind::Finish);
-        Box::pin(self.end((Kind::Finish, at), self.inner.finish(thread, end)))
+        let at = self.fuse.begin("finish");
+        Box::pin(self.end(("finish", at), self.inner.finish(thread, end)))
     }
 
     fn put<'a>(&'a self, scope: &'a Scope, put: Put) -> BoxFuture<'a, Result<(), Error>> {
-        let at = self.begin(Kind::Put);
-        Box::pin(self.end((Kind::Put, at), self.inner.put(scope, put)))
+        let at = self.fuse.begin("put");
+        Box::pin(self.end(("put", at), self.inner.put(scope, put)))
     }
 
     fn note<'a>(&'a self, scope: &'a Scope, notes: Notes) -> BoxFuture<'a, Result<(), Error>> {
-        let at = self.begin(Kind::Note);
-        Box::pin(self.end((Kind::Note, at), self.inner.note(scope, notes)))
+        let at = self.fuse.begin("note");
+        Box::pin(self.end(("note", at), self.inner.note(scope, notes)))
     }
 
     fn load<'a>(

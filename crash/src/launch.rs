@@ -10,8 +10,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use crate::Fault;
-use crate::child::Order;
 
 /// How long a child may take before it counts as stuck.
 const STUCK: Duration = Duration::from_secs(60);
@@ -149,7 +150,7 @@ impl Launch {
     ///
     /// # Errors
     /// When the program cannot be started.
-    pub fn start(&self, order: &Order) -> Result<Running, Fault> {
+    pub fn start(&self, order: &impl Serialize) -> Result<Running, Fault> {
         let (program, words) = self.words.split_first().ok_or("nothing to start")?;
         let mut child = Command::new(program)
             .args(words)
@@ -201,6 +202,11 @@ impl Running {
     /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// How long it has lived so far.
+    pub(crate) fn lived(&self) -> Duration {
+        self.began.elapsed()
     }
 
     /// Reads on until it says a line that is wanted; says whether it did.

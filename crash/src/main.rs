@@ -1,14 +1,15 @@
 //! `paraph-crash [KILLS] [OPTIONS]`: kills processes that run graphs, and prints what that did. `just crash` starts it.
 //!
-//! `paraph-crash child ORDER`, `… linger ORDER` and `… pace …` are the processes that it starts. Exit code 1 says that
+//! `paraph-crash prove …` is in `proving.rs`. `paraph-crash child ORDER`, `… errand`, `… busy`, `… linger`, `… take` and
+//! `… pace …` are the processes that it starts. Exit code 1 says that
 //! something was found, with the seeds that find it again.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crash::{
-    Fault, Launch, Place, Plan, Series, Shape, Stand, failpoints, linger, obey, pace, peer_kills,
-    random_kills, take,
+    Fault, Launch, Place, Plan, Series, Shape, Stand, be_busy, failpoints, linger, obey, pace,
+    peer_kills, random_kills, run_errand, take,
 };
 
 const USAGE: &str = "\
@@ -22,6 +23,7 @@ KILLS         how many children are killed at random moments, for each store, gr
 
 #[path = "../../crates/store/tests/cluster/mod.rs"]
 mod cluster;
+mod proving;
 
 /// Postgres gives a dead process's thread away at once only when it has been up for longer than a lease.
 const SHORT_LEASE_MS: u64 = 3_000;
@@ -39,10 +41,13 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["child", order] => runtime.block_on(child(order)).map(|()| true),
         ["linger", order] => runtime.block_on(lingering(order)).map(|()| true),
+        ["errand", errand] => runtime.block_on(on_errand(errand)).map(|()| true),
+        ["busy", busy] => runtime.block_on(busily(busy)).map(|()| true),
         ["take", order] => runtime.block_on(taking(order)).map(|()| true),
         ["pace", place, thread, rate, seconds] => runtime
             .block_on(paced(place, thread, rate, seconds))
             .map(|()| true),
+        ["prove", words @ ..] => proving::prove(words, &runtime),
         words => Asked::read(words).and_then(|asked| asked.answer(&runtime)),
     };
     match done {
@@ -59,6 +64,14 @@ fn failed(why: &str) -> ExitCode {
 
 async fn child(order: &str) -> Result<(), Fault> {
     obey(&serde_json::from_str(order)?).await
+}
+
+async fn on_errand(errand: &str) -> Result<(), Fault> {
+    run_errand(&serde_json::from_str(errand)?).await
+}
+
+async fn busily(busy: &str) -> Result<(), Fault> {
+    be_busy(&serde_json::from_str(busy)?).await
 }
 
 async fn lingering(order: &str) -> Result<(), Fault> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use paraph_graph::Threads;
+use paraph_store::Opened;
 use serde::{Deserialize, Serialize};
 
 use crate::Fault;
@@ -39,11 +40,24 @@ impl Place {
     /// # Errors
     /// Those of the store.
     pub async fn open(&self) -> Result<Arc<dyn Threads>, Fault> {
+        Ok(self.open_all().await?.threads)
+    }
+
+    /// The gateway's part of it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn gateway(&self) -> Result<Arc<dyn paraph_gateway::Store>, Fault> {
+        Ok(self.open_all().await?.gateway)
+    }
+
+    /// Opens it in all its roles.
+    pub(crate) async fn open_all(&self) -> Result<Opened, Fault> {
         let mut options = paraph_store::Options::default();
         if let Some(lease) = self.lease_ms {
             options.lease = Duration::from_millis(lease);
         }
-        Ok(paraph_store::open(&self.url, options).await?.threads)
+        Ok(paraph_store::open(&self.url, options).await?)
     }
 
     /// What the database's own check says against it; nothing for one that has none.

@@ -17,6 +17,7 @@ use crate::graphs::Shape;
 use crate::history::{Uncut, uncut};
 use crate::launch::Launch;
 use crate::place::Stand;
+use crate::tally::{percent, shortened, upper_bound};
 use crate::trial::{Trial, Verdict};
 
 /// What a series is about.
@@ -73,8 +74,8 @@ impl Series {
     }
 
     /// With 95 % certainty a kill does harm no more often than this, where none did.
-    fn bound(&self) -> f64 {
-        3.0 / self.cuts.max(1) as f64
+    fn bound(&self) -> String {
+        percent(upper_bound(self.cuts as u64, 0))
     }
 }
 
@@ -86,7 +87,7 @@ impl fmt::Display for Series {
             self.title, self.trials, self.cuts
         )?;
         match self.failed.len() {
-            0 => write!(f, "0 failures (95 % bound {:.2} %), ", self.bound() * 100.0)?,
+            0 => write!(f, "0 failures (95 % bound {}), ", self.bound())?,
             failed => write!(f, "{failed} FAILURES, ")?,
         }
         write!(
@@ -104,15 +105,6 @@ impl fmt::Display for Series {
             }
         }
         Ok(())
-    }
-}
-
-/// A state can be long, and what is wrong is seen at its beginning or not at all.
-fn shortened(line: &str) -> String {
-    const MOST: usize = 1500;
-    match line.char_indices().nth(MOST) {
-        Some((at, _)) => format!("{} …", &line[..at]),
-        None => line.to_owned(),
     }
 }
 
