@@ -164,6 +164,9 @@ async fn every_kind_of_event_is_told_where_it_happens() {
     stage.asked("late", "pay").await;
     stage.clock.fetch_add(u64::from(u32::MAX), Ordering::SeqCst);
     desk.expire().await.unwrap();
+    // A conversation that was mended before it was sent.
+    let tools = ["pay".to_owned()];
+    later.history_repaired(1, &tools).await.unwrap();
     // Anchored, and erased.
     let AnchorDue::Now(anchor) = desk.anchor_due("local", 1).await.unwrap() else {
         panic!()

@@ -62,6 +62,8 @@ pub enum EventKind {
     Unkilled,
     /// A grant's allowance was used.
     Budget,
+    /// A conversation was repaired before a model saw it.
+    HistoryRepaired,
     /// Details were erased.
     Erased,
     /// The head of the chain was written down elsewhere.
@@ -70,7 +72,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// Every kind.
-    pub const ALL: [EventKind; 20] = [
+    pub const ALL: [EventKind; 21] = [
         EventKind::Proposed,
         EventKind::Shown,
         EventKind::Decided,
@@ -89,6 +91,7 @@ impl EventKind {
         EventKind::Killed,
         EventKind::Unkilled,
         EventKind::Budget,
+        EventKind::HistoryRepaired,
         EventKind::Erased,
         EventKind::Anchored,
     ];
@@ -114,6 +117,7 @@ impl EventKind {
             EventKind::Killed => "killed",
             EventKind::Unkilled => "unkilled",
             EventKind::Budget => "budget",
+            EventKind::HistoryRepaired => "history_repaired",
             EventKind::Erased => "erased",
             EventKind::Anchored => "anchored",
         }

@@ -12,7 +12,7 @@ use serde_json::Value;
 fn number(value: &Value) -> Option<u64> {
     /// Above it, a float no longer says which number it is.
     const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
-    let whole = |float: f64| float >= 0.0 && float <= EXACT && float.fract() == 0.0;
+    let whole = |float: f64| (0.0..=EXACT).contains(&float) && float.fract() == 0.0;
     let float = || value.as_f64().filter(|float| whole(*float));
     value.as_u64().or_else(|| float().map(|float| float as u64))
 }
