@@ -146,18 +146,19 @@ fn the_engine_and_the_naive_evaluator_never_disagree() {
 
 /// What was never reached proves nothing.
 fn check_coverage(coverage: &Coverage, outcomes: &Outcomes, cases: u64) {
+    // The last one needs several calls of one thread or day, and is rarer.
     let counts = [
-        ("denied", outcomes.denied),
-        ("asked", outcomes.asked),
-        ("allowed", outcomes.allowed),
-        ("in error", outcomes.in_error),
-        ("signed by a grant", outcomes.signed),
-        ("within a grant that was used up", outcomes.used_up),
+        ("denied", outcomes.denied, 100),
+        ("asked", outcomes.asked, 100),
+        ("allowed", outcomes.allowed, 100),
+        ("in error", outcomes.in_error, 100),
+        ("signed by a grant", outcomes.signed, 100),
+        ("within a grant that was used up", outcomes.used_up, 1000),
     ];
-    for (name, count) in counts {
+    for (name, count, one_in) in counts {
         println!("{name}: {count}");
         assert!(
-            count * 100 >= cases,
+            count * one_in >= cases,
             "only {count} calls of {cases} were {name}"
         );
     }
