@@ -260,7 +260,7 @@ impl Driver<'_> {
     /// Sees to what the run waits for: a person's yes, or a moment.
     async fn attend(&self, waiting: &Waiting) -> std::result::Result<(), Fault> {
         match waiting.why {
-            Why::Unknown => {
+            Why::Unknown | Why::Unchecked => {
                 let due_ms = waiting.due_ms.ok_or("only a person could find out")?;
                 let left = due_ms.saturating_sub(now_ms());
                 tokio::time::sleep(Duration::from_millis(left + 1)).await;

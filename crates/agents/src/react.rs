@@ -193,14 +193,16 @@ struct Speaker {
 
 impl Speaker {
     /// What these limits leave for the conversation: instructions and tools are sent with every request.
-    fn room(&self, limits: &ContextSpec, summary: Option<&Summary>) -> Result<ContextSpec, Ending> {
+    fn room(&self, limits: &ContextSpec, summary: Option<&Summary>) -> Result<ContextSpec, Box<Ending>> {
         let fixed = ChatRequest {
             tools: self.tools.clone(),
             ..ChatRequest::new([Message::system(self.speech.instructions(summary))])
         };
-        beside(limits, Estimate::of(&fixed).total()).map_err(|detail| Ending {
-            detail: Some(detail),
-            ..Ending::from(Stop::LlmError(LlmError::ContextOverflow))
+        beside(limits, Estimate::of(&fixed).total()).map_err(|detail| {
+            Box::new(Ending {
+                detail: Some(detail),
+                ..Ending::from(Stop::LlmError(LlmError::ContextOverflow))
+            })
         })
     }
 }
@@ -319,7 +321,8 @@ async fn answer(
     let sound: Vec<Message> = sound.into_iter().map(shown).collect();
     let sent = match &speech.context {
         Some(limits) => {
-            let limits = speaker.room(limits, state.summary.as_ref())?;
+            let room = speaker.room(limits, state.summary.as_ref());
+            let limits = room.map_err(|ending| *ending)?;
             within(sound, &limits, state.summary.as_ref(), (run, ctx, step)).await?
         }
         None => Sent {

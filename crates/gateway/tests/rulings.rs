@@ -106,6 +106,7 @@ fn field(text: &str) -> Option<Field> {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of every decision")]
 async fn every_decision_stands_with_its_call_and_what_is_more_than_reading_in_the_audit() {
     let store: Arc<dyn Store> = MemoryStore::shared();
     let limits = Limits {

@@ -89,7 +89,7 @@ fn the_first_table_says_which_one_wins_for_every_case() {
             let (policy, tool, call) = first_table(case, by_lists);
             let [.., granted] = case;
             let after = after_untrusted(policy.clone());
-            let engine = PolicyEngine::new(policy, &[tool.clone()]);
+            let engine = PolicyEngine::new(policy, std::slice::from_ref(&tool));
             let decision = engine.decide(&call.request());
             let after = PolicyEngine::new(after, &[tool]);
             let after = after.decide(&call.request());

@@ -66,6 +66,7 @@ pub(crate) fn of_run(run: &RunRef, n: u64, state: State) -> ActionRow {
         ended: None,
         due_ms: None,
         replaced_by: None,
+        changed: Vec::new(),
         closes: false,
         reopened: None,
     }

@@ -81,6 +81,7 @@ bound = [{ tools = ["pay"], pointer = "/user_id", target = "user" }]
 "#;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "all that a policy can say, once")]
 fn a_file_can_say_all_that_a_policy_can() {
     let spec = read(&desk(ALL)).unwrap().file.main.policy;
     let asked = Ask {
