@@ -131,6 +131,6 @@ pub use store::{
 };
 pub use tool::{
     DEFAULT_OUTPUT_CAP, DEFAULT_TIMEOUT, DynTool, FromContext, Injections, IntoOutput, Level,
-    Listener, Missing, Progress, ProgressReport, Tool, ToolCommand, ToolContext, ToolError,
+    Listener, LookUp, Missing, Progress, ProgressReport, Tool, ToolCommand, ToolContext, ToolError,
     ToolOutput, ToolSpec, schema_fault,
 };

@@ -132,12 +132,7 @@ impl<A> Signed<'_, A> {
     /// The idempotency key for the other side: 64 hexadecimal digits, the same on every attempt of this action, and
     /// of no other action of any tenant.
     pub fn key(&self) -> String {
-        let tenant = &self.action.said.run.tenant;
-        let length = tenant.len();
-        sha256(&format!(
-            "paraph/key/v1 {length} {tenant} {}",
-            self.action.id
-        ))
+        key_of(self.action)
     }
 
     /// A text to leave on the other side where it has no keys, so that it can be found again.
@@ -172,4 +167,11 @@ impl<A> Signed<'_, A> {
     pub fn digest(&self) -> &str {
         &self.action.digest
     }
+}
+
+/// The idempotency key of an action.
+pub(super) fn key_of(action: &Action) -> String {
+    let tenant = &action.said.run.tenant;
+    let (length, id) = (tenant.len(), action.id);
+    sha256(&format!("paraph/key/v1 {length} {tenant} {id}"))
 }
