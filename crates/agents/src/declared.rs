@@ -31,7 +31,8 @@ pub use build::{Parts, Voice, declared, declared_reader};
 pub use check::{Checked, HttpFacts, JudgeMcp, Supply, read_agent_file};
 pub use child::is_called_from;
 pub use file::{
-    AgentFile, AgentSpec, BudgetSpec, ContextSpec, OutputSpec, PolicySpec, ToolsSpec, WhenFull,
+    AgentFile, AgentSpec, BudgetSpec, ContextSpec, DaySpec, OutputSpec, PolicySpec, ToolsSpec,
+    WhenFull,
 };
 pub use mistake::Mistake;
 pub(crate) use output::Output;

@@ -79,7 +79,7 @@ pub use conversation::{
     Conversation, HasMessages, MessagesState, MessagesStateUpdate, add_messages,
 };
 pub use declared::{
-    AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, HttpFacts, JudgeMcp, Mistake,
+    AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, DaySpec, HttpFacts, JudgeMcp, Mistake,
     OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull, agent_schema, declared,
     declared_reader, is_called_from, read_agent_file,
 };

@@ -5,6 +5,7 @@
 //! the clock, and nothing is saved here: a session saves [`Usage`].
 
 mod clock;
+mod day;
 mod price;
 mod purse;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod tests;
 
 use crate::stop::Stop;
 use clock::Stopwatch;
+pub use day::{DayFigure, DayLimits};
 pub use price::Price;
 use purse::{Amounts, Payer, Purse};
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,8 @@ pub struct Limits {
     pub children: u64,
     /// Calls of single tools, within `tool_calls`.
     pub per_tool: BTreeMap<String, u64>,
+    /// What the run's user may use on one day in all runs together. It is no share of a purse: the store counts it.
+    pub per_user_day: DayLimits,
 }
 
 impl Default for Limits {
@@ -55,6 +59,7 @@ impl Default for Limits {
             micro_dollars: UNLIMITED,
             children: 0,
             per_tool: BTreeMap::new(),
+            per_user_day: DayLimits::default(),
         }
     }
 }
@@ -70,6 +75,7 @@ impl Limits {
             micro_dollars: UNLIMITED,
             children: UNLIMITED,
             per_tool: BTreeMap::new(),
+            per_user_day: DayLimits::default(),
         }
     }
 }
@@ -157,28 +163,101 @@ pub struct Budget(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// The purse this one was carved from, and what was taken out of it.
-    parent: Option<(Budget, Amounts)>,
+    /// The purse this one was carved from.
+    origin: Option<Origin>,
+}
+
+/// Where a purse came from, and goes back to.
+#[derive(Debug)]
+struct Origin {
+    from: Budget,
+    /// What was taken out.
+    taken: Amounts,
+    /// What the purse above has counted already of what this one uses: by the same child, before it waited.
+    counted: Used,
+    share: Share,
+}
+
+/// What a purse was carved for.
+#[derive(Debug)]
+enum Share {
+    Child,
+    /// A child that may be carved for again.
+    Named(String),
+    /// A part of the same run that is kept for its end.
+    KeptBack,
+}
+
+/// What a purse used of what it had from the one above.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    amounts: Amounts,
+    unpriced: u64,
 }
 
 #[derive(Debug)]
 struct State {
     purse: Purse,
     watch: Stopwatch,
+    /// What its named children have used so far, as it was counted when they were dropped.
+    children: BTreeMap<String, Used>,
+}
+
+impl Used {
+    /// As counters, by their names.
+    pub(crate) const FIGURES: [&str; 5] = [
+        "tool_calls",
+        "tokens",
+        "micro_dollars",
+        "children",
+        "unpriced",
+    ];
+
+    /// In the order of [`Used::FIGURES`].
+    pub(crate) fn figures(self) -> [u64; 5] {
+        let [calls, tokens, money, children] = self.amounts.figures();
+        [calls, tokens, money, children, self.unpriced]
+    }
+
+    /// The same read back.
+    pub(crate) fn of([calls, tokens, money, children, unpriced]: [u64; 5]) -> Used {
+        Used {
+            amounts: Amounts::of_figures([calls, tokens, money, children]),
+            unpriced,
+        }
+    }
+
+    fn less(self, other: Used) -> Used {
+        Used {
+            amounts: self.amounts.less(other.amounts),
+            unpriced: self.unpriced.saturating_sub(other.unpriced),
+        }
+    }
+
+    fn at_least(self, other: Used) -> Used {
+        Used {
+            amounts: self.amounts.at_least(other.amounts),
+            unpriced: self.unpriced.max(other.unpriced),
+        }
+    }
 }
 
 impl Budget {
     /// A full purse. Its time runs from now on.
     pub fn new(limits: Limits) -> Budget {
-        Budget::with_parent(limits, None)
+        Budget::from(limits, None)
     }
 
-    fn with_parent(limits: Limits, parent: Option<(Budget, Amounts)>) -> Budget {
+    fn from(limits: Limits, origin: Option<Origin>) -> Budget {
         let watch = Stopwatch::started(limits.seconds);
         let purse = Purse::new(limits);
         Budget(Arc::new(Shared {
-            state: Mutex::new(State { purse, watch }),
-            parent,
+            state: Mutex::new(State {
+                purse,
+                watch,
+                children: BTreeMap::new(),
+            }),
+            origin,
         }))
     }
 
@@ -187,7 +266,7 @@ impl Budget {
     }
 
     fn parent(&self) -> Option<&Budget> {
-        self.0.parent.as_ref().map(|(parent, _)| parent)
+        self.0.origin.as_ref().map(|origin| &origin.from)
     }
 
     /// What is left. Of time, whole seconds; see [`Budget::time_left`] for the rest.
@@ -316,9 +395,99 @@ impl Budget {
     /// single tools are limits of the child's own; its time never outlasts the parent's. A share that is
     /// [`UNLIMITED`] is no share: the child then spends from this purse as it goes.
     pub fn carve(&self, share: Limits) -> Result<Budget, Stop> {
-        let amounts = Amounts::shared(&share);
-        self.hold(amounts, false)?;
-        Ok(Budget::with_parent(share, Some((self.clone(), amounts))))
+        self.carve_as(Share::Child, share, Used::default())
+    }
+
+    /// [`Budget::carve`] for a child that can wait and go on: the same name is the same child. It is one child however
+    /// often it is carved for, and what it used before it waited is counted once.
+    ///
+    /// # Errors
+    /// As [`Budget::carve`].
+    pub fn carve_again(&self, name: &str, share: Limits) -> Result<Budget, Stop> {
+        let counted = self.lock().children.get(name).copied();
+        let share_of = Share::Named(name.to_owned());
+        self.carve_as(share_of, share, counted.unwrap_or_default())
+    }
+
+    /// What is left, with what a child of this name has used of it before: what can be its share.
+    pub fn left_for(&self, name: &str) -> Limits {
+        let counted = self.lock().children.get(name).copied().unwrap_or_default();
+        let [calls, tokens, money, children] = counted.amounts.figures();
+        let left = self.left();
+        // What is not limited stays so.
+        Limits {
+            tool_calls: left.tool_calls.saturating_add(calls),
+            tokens: left.tokens.saturating_add(tokens),
+            micro_dollars: left.micro_dollars.saturating_add(money),
+            children: left.children.saturating_add(children),
+            ..left
+        }
+    }
+
+    /// A part of the run's tokens and money that nothing else can use, for what it does last: an answer that is written
+    /// from what there is when the rest is used up. What is not used of it comes back when it is dropped.
+    ///
+    /// ```
+    /// use paraph_gateway::{Budget, Limits, Stop};
+    /// let budget = Budget::new(Limits { micro_dollars: 1_000, ..Limits::default() });
+    /// let last = budget.keep_back(300)?;
+    /// budget.reserve(700)?.spend(700);
+    /// assert_eq!(budget.reserve(1).err(), Some(Stop::MaxCost));
+    /// last.reserve(200)?.spend(200);                       // the last answer
+    /// drop(last);
+    /// assert_eq!((budget.used().micro_dollars, budget.left().micro_dollars), (900, 100));
+    /// # Ok::<(), Stop>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is not so much left.
+    pub fn keep_back(&self, most: impl Into<Spend>) -> Result<Budget, Stop> {
+        let most = most.into();
+        let share = Limits {
+            tokens: match most.tokens {
+                0 => UNLIMITED,
+                tokens => tokens,
+            },
+            micro_dollars: most.micro_dollars.unwrap_or(UNLIMITED),
+            ..Limits::unlimited()
+        };
+        self.carve_as(Share::KeptBack, share, Used::default())
+    }
+
+    fn carve_as(&self, share_of: Share, share: Limits, counted: Used) -> Result<Budget, Stop> {
+        let taken = match share_of {
+            Share::KeptBack => Amounts::kept_back(&share),
+            Share::Child | Share::Named(_) => Amounts::shared(&share).less(counted.amounts),
+        };
+        self.hold(taken, false)?;
+        Ok(Budget::from(
+            share,
+            Some(Origin {
+                from: self.clone(),
+                taken,
+                counted,
+                share: share_of,
+            }),
+        ))
+    }
+
+    /// What this purse's user may use on one day: the stricter of its own limits and those above it.
+    pub fn per_user_day(&self) -> DayLimits {
+        let own = self.lock().purse.limits().per_user_day;
+        match self.parent() {
+            Some(parent) => own.stricter(parent.per_user_day()),
+            None => own,
+        }
+    }
+
+    /// What its named children have used so far; nothing if there are none.
+    pub(crate) fn children(&self) -> BTreeMap<String, Used> {
+        self.lock().children.clone()
+    }
+
+    /// What its named children had used in an earlier life, which its own usage includes.
+    pub(crate) fn know_children(&self, children: BTreeMap<String, Used>) {
+        self.lock().children = children;
     }
 
     /// When the run's time is up, if it goes on without a pause. Nothing if its time is not limited.
@@ -376,8 +545,22 @@ impl Budget {
 impl Drop for Shared {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some((parent, carved)) = &self.parent {
-            parent.settle(*carved, state.purse.used_of(), state.purse.used().unpriced);
+        let Some(origin) = &self.origin else {
+            return;
+        };
+        let used = Used {
+            amounts: match origin.share {
+                Share::KeptBack => state.purse.used_of_kept(),
+                Share::Child | Share::Named(_) => state.purse.used_of(),
+            },
+            unpriced: state.purse.used().unpriced,
+        };
+        let new = used.less(origin.counted);
+        origin.from.settle(origin.taken, new.amounts, new.unpriced);
+        if let Share::Named(name) = &origin.share {
+            let counted = used.at_least(origin.counted);
+            let mut above = origin.from.lock();
+            above.children.insert(name.clone(), counted);
         }
     }
 }

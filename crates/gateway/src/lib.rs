@@ -103,7 +103,8 @@ pub use audit::{
     Head, Pack, PackError, PackReport, PackStep, Salt, Verified, Verifier,
 };
 pub use budget::{
-    BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
+    BegunStep, Budget, DayFigure, DayLimits, Late, Limits, Pause, Price, Reserved, Spend,
+    UNLIMITED, Usage,
 };
 pub use call::{ToolCall, args_hash};
 pub use canonical::{
@@ -124,7 +125,7 @@ pub use policy::{
 pub use record::{CallRecord, Observation, Outcome, Reply, RunRef, Waiting, Why};
 pub use redact::{Redaction, Redactor};
 pub use rights::{Entitled, Rights};
-pub use session::{Scope, Session};
+pub use session::{Scope, Session, SetAside};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};
 pub use store::{
     Add, Change, Erase, Find, Guard, Kill, MemoryStore, Store, StoreError, StoreFuture, Wake,

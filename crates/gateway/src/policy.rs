@@ -34,6 +34,7 @@ pub use grant::{Fit, Grant, Take};
 pub(crate) use pattern::{closest, fits};
 pub use rule::{Example, Examples, Hours, Rule, Then};
 pub use scalar::Scalar;
+pub(crate) use time::{day, instant};
 
 use crate::tool::Level;
 use serde::{Deserialize, Serialize};

@@ -65,6 +65,38 @@ pub(super) async fn at_version(t: Scene) -> Checked {
     same("the row", found, vec![second])
 }
 
+pub(super) async fn what_is_given_back_is_there_again(t: Scene) -> Checked {
+    let (store, run) = (t.store()?, t.run("1"));
+    let take = |by| Change {
+        guards: vec![Guard::Most {
+            run: run.clone(),
+            counter: "cents".to_owned(),
+            most: 10,
+        }],
+        add: vec![add(&run, "cents", by)],
+        ..Change::default()
+    };
+    let give = |counter: &str, by| Change {
+        give_back: vec![add(&run, counter, by)],
+        ..Change::default()
+    };
+    t.commit(take(10)).await?;
+    let full = store.commit(take(1)).await;
+    refused("no room", full, take(1).guards.remove(0))?;
+    t.commit(give("cents", 4)).await?;
+    t.commit(take(4)).await?;
+    // Never below nothing, and what was never counted stays so.
+    t.commit(give("cents", 11)).await?;
+    t.commit(give("others", 1)).await?;
+    t.commit(take(10)).await?;
+    let counted = store.counters(&run).await.map_err(text)?;
+    same(
+        "counted",
+        counted,
+        BTreeMap::from([("cents".to_owned(), 10)]),
+    )
+}
+
 pub(super) async fn most_counts_what_is_added(t: Scene) -> Checked {
     let (store, run, other) = (t.store()?, t.run("1"), t.run("2"));
     let most = |most| Guard::Most {

@@ -17,7 +17,7 @@ pub(super) fn minute_of_day(now_ms: u64) -> u16 {
 
 /// The day as `2026-11-30`. After Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms": years
 /// begin in March, so that the day that is sometimes missing is the last.
-pub(super) fn day(now_ms: u64) -> String {
+pub(crate) fn day(now_ms: u64) -> String {
     let days = now_ms / DAY_MS + 719_468;
     let era = days / 146_097;
     let day_of_era = days % 146_097;
@@ -35,7 +35,7 @@ pub(super) fn day(now_ms: u64) -> String {
 }
 
 /// Milliseconds since 1970 of an instant such as `2026-11-30T16:30:00Z` or `2026-11-30T17:30:00.5+01:00`.
-pub(super) fn instant(text: &str) -> Option<u64> {
+pub(crate) fn instant(text: &str) -> Option<u64> {
     let (date, rest) = text.split_once(['T', 't'])?;
     let zone = rest.find(['Z', 'z', '+', '-'])?;
     let (clock, zone) = rest.split_at_checked(zone)?;
