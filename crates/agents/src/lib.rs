@@ -101,6 +101,9 @@ pub use weather::{sample_tools, weather, weather_by_hand};
 #[doc = include_str!("docs/from_langgraph.md")]
 pub mod from_langgraph {}
 
+#[doc = include_str!("docs/effects.md")]
+pub mod effects {}
+
 /// The examples of the project's README, compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
