@@ -249,7 +249,7 @@ async fn a_user_s_calls_of_a_day_are_counted_over_all_runs_and_come_back_at_midn
     );
     assert_eq!(
         text,
-        "the 3 tool calls that this user has for 2026-11-30 do not suffice; they are there again from 2026-12-01T00:00:00Z on"
+        "of the 3 tool calls that this user has for 2026-11-30 not enough are left; they are there again from 2026-12-01T00:00:00Z on"
     );
     // An effect is not even proposed.
     let pay = ToolCall::native("pay", r#"{"cents":1}"#);
@@ -308,7 +308,7 @@ async fn a_user_s_money_of_a_day_is_set_aside_before_it_is_spent() {
     };
     assert_eq!(
         text,
-        "the 2.500000 US dollars that this user has for 2026-11-30 do not suffice; they are there again from 2026-12-01T00:00:00Z on"
+        "of the 2.500000 US dollars that this user has for 2026-11-30 not enough are left; they are there again from 2026-12-01T00:00:00Z on"
     );
     // After midnight it is given back to the day it was taken from.
     held.spend(of(0, 400_000)).await.unwrap();

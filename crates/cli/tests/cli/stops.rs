@@ -198,7 +198,7 @@ fn what_a_user_may_use_in_a_day_stops_the_next_run_and_says_when_it_is_over() {
         ("max_tool_calls", 3)
     );
     assert!(
-        stopped.err.contains("the 1 tool calls that this user has for ")
+        stopped.err.contains("of the 1 tool calls that this user has for ")
             && stopped.err.contains("T00:00:00Z on"),
         "{}",
         stopped.err

@@ -214,7 +214,7 @@ pub(super) fn of_day(guard: &Guard) -> Option<Stop> {
     Some(Stop::UserDay {
         what,
         text: format!(
-            "the {amount} {of} that this user has for {today} do not suffice; they are there again from {until}T00:00:00Z on"
+            "of the {amount} {of} that this user has for {today} not enough are left; they are there again from {until}T00:00:00Z on"
         ),
     })
 }
