@@ -1,9 +1,10 @@
 //! A run's purse: whatever work may use is taken out first, so that no parallel work uses it twice.
 //!
 //! Sessions count calls here, agents their steps, model calls and children. The bookkeeping is in
-//! `purse.rs`, the stopwatch in `clock.rs`, prices in `price.rs`. Nothing here waits for anything but
+//! `purse.rs`, what purses are filled from others in `carving.rs`, a user's day in `day.rs`, the stopwatch in `clock.rs`, prices in `price.rs`. Nothing here waits for anything but
 //! the clock, and nothing is saved here: a session saves [`Usage`].
 
+mod carving;
 mod clock;
 mod day;
 mod price;
@@ -12,6 +13,8 @@ mod purse;
 mod tests;
 
 use crate::stop::Stop;
+use carving::Origin;
+pub(crate) use carving::Used;
 use clock::Stopwatch;
 pub use day::{DayFigure, DayLimits};
 pub use price::Price;
@@ -167,34 +170,6 @@ struct Shared {
     origin: Option<Origin>,
 }
 
-/// Where a purse came from, and goes back to.
-#[derive(Debug)]
-struct Origin {
-    from: Budget,
-    /// What was taken out.
-    taken: Amounts,
-    /// What the purse above has counted already of what this one uses: by the same child, before it waited.
-    counted: Used,
-    share: Share,
-}
-
-/// What a purse was carved for.
-#[derive(Debug)]
-enum Share {
-    Child,
-    /// A child that may be carved for again.
-    Named(String),
-    /// A part of the same run that is kept for its end.
-    KeptBack,
-}
-
-/// What a purse used of what it had from the one above.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Used {
-    amounts: Amounts,
-    unpriced: u64,
-}
-
 #[derive(Debug)]
 struct State {
     purse: Purse,
@@ -203,52 +178,13 @@ struct State {
     children: BTreeMap<String, Used>,
 }
 
-impl Used {
-    /// As counters, by their names.
-    pub(crate) const FIGURES: [&str; 5] = [
-        "tool_calls",
-        "tokens",
-        "micro_dollars",
-        "children",
-        "unpriced",
-    ];
-
-    /// In the order of [`Used::FIGURES`].
-    pub(crate) fn figures(self) -> [u64; 5] {
-        let [calls, tokens, money, children] = self.amounts.figures();
-        [calls, tokens, money, children, self.unpriced]
-    }
-
-    /// The same read back.
-    pub(crate) fn of([calls, tokens, money, children, unpriced]: [u64; 5]) -> Used {
-        Used {
-            amounts: Amounts::of_figures([calls, tokens, money, children]),
-            unpriced,
-        }
-    }
-
-    fn less(self, other: Used) -> Used {
-        Used {
-            amounts: self.amounts.less(other.amounts),
-            unpriced: self.unpriced.saturating_sub(other.unpriced),
-        }
-    }
-
-    fn at_least(self, other: Used) -> Used {
-        Used {
-            amounts: self.amounts.at_least(other.amounts),
-            unpriced: self.unpriced.max(other.unpriced),
-        }
-    }
-}
-
 impl Budget {
     /// A full purse. Its time runs from now on.
     pub fn new(limits: Limits) -> Budget {
-        Budget::from(limits, None)
+        Budget::with_origin(limits, None)
     }
 
-    fn from(limits: Limits, origin: Option<Origin>) -> Budget {
+    fn with_origin(limits: Limits, origin: Option<Origin>) -> Budget {
         let watch = Stopwatch::started(limits.seconds);
         let purse = Purse::new(limits);
         Budget(Arc::new(Shared {
@@ -388,89 +324,6 @@ impl Budget {
         }
     }
 
-    /// A child's purse, filled from this one.
-    ///
-    /// Calls, tokens, money and grandchildren are taken out of this purse at once, and what the child
-    /// leaves comes back when the last handle of its purse is dropped. Steps, seconds and the caps of
-    /// single tools are limits of the child's own; its time never outlasts the parent's. A share that is
-    /// [`UNLIMITED`] is no share: the child then spends from this purse as it goes.
-    pub fn carve(&self, share: Limits) -> Result<Budget, Stop> {
-        self.carve_as(Share::Child, share, Used::default())
-    }
-
-    /// [`Budget::carve`] for a child that can wait and go on: the same name is the same child. It is one child however
-    /// often it is carved for, and what it used before it waited is counted once.
-    ///
-    /// # Errors
-    /// As [`Budget::carve`].
-    pub fn carve_again(&self, name: &str, share: Limits) -> Result<Budget, Stop> {
-        let counted = self.lock().children.get(name).copied();
-        let share_of = Share::Named(name.to_owned());
-        self.carve_as(share_of, share, counted.unwrap_or_default())
-    }
-
-    /// What is left, with what a child of this name has used of it before: what can be its share.
-    pub fn left_for(&self, name: &str) -> Limits {
-        let counted = self.lock().children.get(name).copied().unwrap_or_default();
-        let [calls, tokens, money, children] = counted.amounts.figures();
-        let left = self.left();
-        // What is not limited stays so.
-        Limits {
-            tool_calls: left.tool_calls.saturating_add(calls),
-            tokens: left.tokens.saturating_add(tokens),
-            micro_dollars: left.micro_dollars.saturating_add(money),
-            children: left.children.saturating_add(children),
-            ..left
-        }
-    }
-
-    /// A part of the run's tokens and money that nothing else can use, for what it does last: an answer that is written
-    /// from what there is when the rest is used up. What is not used of it comes back when it is dropped.
-    ///
-    /// ```
-    /// use paraph_gateway::{Budget, Limits, Stop};
-    /// let budget = Budget::new(Limits { micro_dollars: 1_000, ..Limits::default() });
-    /// let last = budget.keep_back(300)?;
-    /// budget.reserve(700)?.spend(700);
-    /// assert_eq!(budget.reserve(1).err(), Some(Stop::MaxCost));
-    /// last.reserve(200)?.spend(200);                       // the last answer
-    /// drop(last);
-    /// assert_eq!((budget.used().micro_dollars, budget.left().micro_dollars), (900, 100));
-    /// # Ok::<(), Stop>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If there is not so much left.
-    pub fn keep_back(&self, most: impl Into<Spend>) -> Result<Budget, Stop> {
-        let most = most.into();
-        let share = Limits {
-            tokens: match most.tokens {
-                0 => UNLIMITED,
-                tokens => tokens,
-            },
-            micro_dollars: most.micro_dollars.unwrap_or(UNLIMITED),
-            ..Limits::unlimited()
-        };
-        self.carve_as(Share::KeptBack, share, Used::default())
-    }
-
-    fn carve_as(&self, share_of: Share, share: Limits, counted: Used) -> Result<Budget, Stop> {
-        let taken = match share_of {
-            Share::KeptBack => Amounts::kept_back(&share),
-            Share::Child | Share::Named(_) => Amounts::shared(&share).less(counted.amounts),
-        };
-        self.hold(taken, false)?;
-        Ok(Budget::from(
-            share,
-            Some(Origin {
-                from: self.clone(),
-                taken,
-                counted,
-                share: share_of,
-            }),
-        ))
-    }
-
     /// What this purse's user may use on one day: the stricter of its own limits and those above it.
     pub fn per_user_day(&self) -> DayLimits {
         let own = self.lock().purse.limits().per_user_day;
@@ -478,16 +331,6 @@ impl Budget {
             Some(parent) => own.stricter(parent.per_user_day()),
             None => own,
         }
-    }
-
-    /// What its named children have used so far; nothing if there are none.
-    pub(crate) fn children(&self) -> BTreeMap<String, Used> {
-        self.lock().children.clone()
-    }
-
-    /// What its named children had used in an earlier life, which its own usage includes.
-    pub(crate) fn know_children(&self, children: BTreeMap<String, Used>) {
-        self.lock().children = children;
     }
 
     /// When the run's time is up, if it goes on without a pause. Nothing if its time is not limited.
@@ -545,22 +388,8 @@ impl Budget {
 impl Drop for Shared {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(origin) = &self.origin else {
-            return;
-        };
-        let used = Used {
-            amounts: match origin.share {
-                Share::KeptBack => state.purse.used_of_kept(),
-                Share::Child | Share::Named(_) => state.purse.used_of(),
-            },
-            unpriced: state.purse.used().unpriced,
-        };
-        let new = used.less(origin.counted);
-        origin.from.settle(origin.taken, new.amounts, new.unpriced);
-        if let Share::Named(name) = &origin.share {
-            let counted = used.at_least(origin.counted);
-            let mut above = origin.from.lock();
-            above.children.insert(name.clone(), counted);
+        if let Some(origin) = &self.origin {
+            origin.give_back(&state.purse);
         }
     }
 }

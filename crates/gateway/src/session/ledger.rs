@@ -78,7 +78,7 @@ impl Ledger {
         let mut children = BTreeMap::new();
         for (name, now) in of_children {
             let known = told.children.entry(name.clone()).or_default();
-            if known != now {
+            if *known != *now {
                 let mut new = now.figures();
                 for (new, known) in new.iter_mut().zip(known.figures()) {
                     *new = new.saturating_sub(known);
