@@ -1,8 +1,9 @@
 //! A run's purse: whatever work may use is taken out first, so that no parallel work uses it twice.
 //!
 //! Sessions count calls here, agents their steps, model calls and children. The bookkeeping is in
-//! `purse.rs`, what purses are filled from others in `carving.rs`, a user's day in `day.rs`, the stopwatch in `clock.rs`, prices in `price.rs`. Nothing here waits for anything but
-//! the clock, and nothing is saved here: a session saves [`Usage`].
+//! `purse.rs`, what purses are filled from others in `carving.rs`, a user's day in `day.rs`, the stopwatch in
+//! `clock.rs`, prices in `price.rs`. Nothing here waits for anything but the clock, and nothing is saved here: a
+//! session saves [`Usage`].
 
 mod carving;
 mod clock;

@@ -425,8 +425,12 @@ fn failed(call: &ToolCall, failure: Failure) -> Outcome {
 }
 
 fn broken(error: StoreError) -> Stop {
+    if let StoreError::Refused(guard) = &error
+        && let Some(stop) = daily::of_day(guard)
+    {
+        return stop;
+    }
     match error {
-        StoreError::Refused(guard) if let Some(stop) = daily::of_day(&guard) => stop,
         StoreError::Refused(_) => Stop::Conflict(error.to_string()),
         StoreError::Broken(text) => Stop::StoreError(text),
     }

@@ -380,10 +380,7 @@ async fn of_64_runs_at_once_none_goes_over_its_user_s_day() {
         (calls, tokens, money) = (calls + c, tokens + t, money + m);
     }
     assert_eq!((calls, stage.ran()), (100, 100));
-    // What is left is less than one call may use.
     assert!(tokens <= 10_000 && money <= 5_000, "{tokens} {money}");
-    assert!(
-        tokens > 10_000 - 200 || money > 5_000 - 100,
-        "{tokens} {money}"
-    );
+    // A call is refused only while nearly all is taken; of what is taken nine tenths, and three quarters, are used.
+    assert!(tokens >= 7_350 || money >= 4_410, "{tokens} {money}");
 }
