@@ -122,8 +122,8 @@ pub(super) fn mistakes(settings: &HttpTool) -> Vec<String> {
         return mistakes;
     }
     if let Some(name) = &settings.idempotency_header {
-        let own = settings.headers.keys();
-        if own.into_iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        let mut own = settings.headers.keys();
+        if own.any(|own| own.eq_ignore_ascii_case(name)) {
             mistakes.push(format!("`idempotency_header`: `{name}` is in `headers` too"));
         }
     }
