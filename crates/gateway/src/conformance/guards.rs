@@ -169,6 +169,7 @@ fn everything(t: &Scene, n: usize) -> Result<Everything, String> {
         guards: Vec::new(),
         calls: vec![call(&run, "new", 2)],
         add: vec![add(&run, "n", 1)],
+        give_back: vec![add(&run, "given", 3)],
         wake: vec![wake(&second, "key", 6)],
         woken: vec![gone.clone()],
         kill: vec![t.kill(&format!("on {n}"))],
@@ -191,7 +192,7 @@ fn everything(t: &Scene, n: usize) -> Result<Everything, String> {
 
 impl Everything {
     /// What there is of it.
-    async fn seen(&self, t: &Scene) -> Result<[usize; 8], String> {
+    async fn seen(&self, t: &Scene) -> Result<[usize; 9], String> {
         let (store, run) = (t.store()?, &self.row.action.said.run);
         let calls = store.calls(run).await.map_err(text)?.len();
         let counted = store.counters(run).await.map_err(text)?;
@@ -207,6 +208,7 @@ impl Everything {
         Ok([
             calls,
             counted.get("n").copied().unwrap_or(0) as usize,
+            counted.get("given").copied().unwrap_or(0) as usize,
             version as usize,
             usize::from(has("gone")) + 2 * usize::from(has("key")),
             usize::from(on(&self.off)),
@@ -230,6 +232,7 @@ pub(super) async fn all_or_nothing(t: Scene) -> Checked {
         let (row, run) = (&every.row, every.row.action.said.run.clone());
         t.commit(Change {
             calls: vec![call(&run, "old", 1)],
+            add: vec![add(&run, "given", 5)],
             actions: vec![row.clone()],
             wake: vec![every.gone.clone()],
             kill: vec![every.off.clone()],
@@ -266,7 +269,7 @@ pub(super) async fn all_or_nothing(t: Scene) -> Checked {
             ..every.change.clone()
         };
         let before = every.seen(&t).await?;
-        same("before", before, [1, 0, 1, 1, 1, 0, 2 * n + 1, 1])?;
+        same("before", before, [1, 0, 5, 1, 1, 1, 0, 2 * n + 1, 1])?;
         let stopped = store.commit(change(fails.clone())).await;
         refused("one guard does not hold", stopped, fails)?;
         same("nothing is written", every.seen(&t).await?, before)?;
@@ -274,7 +277,7 @@ pub(super) async fn all_or_nothing(t: Scene) -> Checked {
         same(
             "all is written",
             every.seen(&t).await?,
-            [2, 1, 2, 2, 0, 1, 2 * n + 2, 0],
+            [2, 1, 2, 2, 2, 0, 1, 2 * n + 2, 0],
         )?;
         let kills = every.change.kill.iter().map(|kill| kill.scope.clone());
         t.commit(Change {
