@@ -12,7 +12,7 @@ use crate::teller::Teller;
 use crate::terms::ANSWER_TOKENS;
 use futures::StreamExt as _;
 use paraph_gateway::{
-    BegunStep, Budget, Dialect, Gateway, Late, Limits, Price, Redactor, Reserved, Scope, Session,
+    BegunStep, Budget, Dialect, Gateway, Late, Limits, Price, Redactor, Scope, Session, SetAside,
     Spend, Stop, ToolCall, UNLIMITED,
 };
 use paraph_graph::{Ctx, NodeError};
@@ -252,11 +252,12 @@ impl<'r> Asking<'r> {
         }
         let started = Instant::now();
         let input = Estimate::of(&request).total() as u64;
-        let answered = match self.set_aside(input, &mut request) {
+        let answered = match self.set_aside(input, &mut request).await {
+            Err(stop) if Unfinished::of(&stop).is_some() => return Err(stop.into()),
             Err(stop) => Err(Ending::from(stop)),
             Ok(held) => {
                 let answered = self.call(teller, &mut request).await;
-                self.settle(held, &answered, input);
+                self.settle(held, &answered, input).await?;
                 answered.map_err(|error| match error {
                     Failed::Late => Ending::from(Stop::MaxSeconds),
                     Failed::Model(error) => self.model_ending(&error),
@@ -345,14 +346,14 @@ impl<'r> Asking<'r> {
     pub(crate) async fn aside(&self, mut request: ChatRequest) -> Option<String> {
         let budget = self.session.budget();
         let input = Estimate::of(&request).total() as u64;
-        let held = self.set_aside(input, &mut request).ok()?;
+        let held = self.set_aside(input, &mut request).await.ok()?;
         request.deadline = budget.deadline();
         let answer = self.run.model.complete(&request);
         let answered = match budget.within(Duration::MAX, answer).await {
             Ok(answered) => answered.map_err(Failed::Model),
             Err(_) => Err(Failed::Late),
         };
-        self.settle(held, &answered, input);
+        self.settle(held, &answered, input).await.ok()?;
         let reply = answered.ok()?;
         let attempts = u64::from(reply.attempts);
         self.run.attempts.fetch_add(attempts, Ordering::Relaxed);
@@ -361,12 +362,13 @@ impl<'r> Asking<'r> {
     }
 
     /// Sets aside the most that the call may use, and bounds its answer by what is left. Only a run with
-    /// a limit on tokens or money bounds it: not every server takes such a bound.
-    fn set_aside(&self, input: u64, request: &mut ChatRequest) -> Result<Reserved, Stop> {
+    /// a limit on tokens or money, its own or that of its user's day, bounds it: not every server takes such a bound.
+    async fn set_aside(&self, input: u64, request: &mut ChatRequest) -> Result<SetAside, Stop> {
         let budget = self.session.budget();
-        let left = budget.left();
-        if left.tokens == UNLIMITED && left.micro_dollars == UNLIMITED {
-            return budget.reserve(0);
+        let (left, day) = (budget.left(), budget.per_user_day());
+        let free = |tokens: u64, money: u64| tokens == UNLIMITED && money == UNLIMITED;
+        if free(left.tokens, left.micro_dollars) && free(day.tokens, day.micro_dollars) {
+            return self.session.set_aside(0).await;
         }
         let by_tokens = left.tokens.saturating_sub(input);
         let by_money = match &self.run.price {
@@ -386,18 +388,24 @@ impl<'r> Asking<'r> {
             });
         }
         request.max_tokens = u32::try_from(answer).ok();
-        budget.reserve(spend_of(self.run.price.as_ref(), input, answer))
+        let most = spend_of(self.run.price.as_ref(), input, answer);
+        self.session.set_aside(most).await
     }
 
-    fn settle(&self, held: Reserved, answered: &Result<ChatReply, Failed>, input: u64) {
-        match answered {
-            Ok(reply) => held.spend(self.spend(&used(reply, input).0)),
+    /// Pays for a call, before its answer is saved: after a crash in between, the call is made and paid for again.
+    async fn settle(
+        &self,
+        held: SetAside,
+        answered: &Result<ChatReply, Failed>,
+        input: u64,
+    ) -> Result<(), Stop> {
+        let used = match answered {
+            Ok(reply) => self.spend(&used(reply, input).0),
             // What an empty answer cost is known if the server said it.
-            Err(Failed::Model(ModelError::Empty { usage: Some(usage) })) => {
-                held.spend(self.spend(usage));
-            }
-            Err(_) => drop(held),
-        }
+            Err(Failed::Model(ModelError::Empty { usage: Some(usage) })) => self.spend(usage),
+            Err(_) => Spend::from(0),
+        };
+        held.spend(used).await
     }
 
     fn spend(&self, usage: &Usage) -> Spend {

@@ -34,7 +34,8 @@ pub use check::{Checked, HttpFacts, JudgeMcp, Supply, read_agent_file, read_poli
 pub use child::is_called_from;
 pub(crate) use context::beside;
 pub use file::{
-    AgentFile, AgentSpec, BudgetSpec, ContextSpec, OutputSpec, PolicySpec, ToolsSpec, WhenFull,
+    AgentFile, AgentSpec, BudgetSpec, ContextSpec, DaySpec, OutputSpec, PolicySpec, ToolsSpec,
+    WhenFull,
 };
 pub use mistake::Mistake;
 pub(crate) use output::Output;

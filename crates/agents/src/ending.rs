@@ -47,6 +47,7 @@ impl From<Stop> for Ending {
             Stop::Conflict(text) | Stop::StoreError(text) | Stop::Internal(text) => {
                 Some(text.clone()).filter(|text| !text.is_empty())
             }
+            Stop::UserDay { text, .. } => Some(text.clone()),
             Stop::KeyReused { key, tool } => Some(format!("`{key}` already stands for `{tool}`")),
             _ => None,
         };

@@ -79,9 +79,9 @@ pub use conversation::{
     Conversation, HasMessages, MessagesState, MessagesStateUpdate, add_messages,
 };
 pub use declared::{
-    AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, DeclaredPolicy, HttpFacts, JudgeMcp,
-    Mistake, OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull, agent_schema,
-    declared, declared_reader, is_called_from, read_agent_file, read_policies,
+    AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, DaySpec, DeclaredPolicy, HttpFacts,
+    JudgeMcp, Mistake, OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull,
+    agent_schema, declared, declared_reader, is_called_from, read_agent_file, read_policies,
 };
 pub use error::Error;
 pub use event::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
@@ -100,6 +100,9 @@ pub use weather::{sample_tools, weather, weather_by_hand};
 
 #[doc = include_str!("docs/from_langgraph.md")]
 pub mod from_langgraph {}
+
+#[doc = include_str!("docs/effects.md")]
+pub mod effects {}
 
 /// The examples of the project's README, compiled.
 #[cfg(doctest)]

@@ -193,7 +193,11 @@ struct Speaker {
 
 impl Speaker {
     /// What these limits leave for the conversation: instructions and tools are sent with every request.
-    fn room(&self, limits: &ContextSpec, summary: Option<&Summary>) -> Result<ContextSpec, Box<Ending>> {
+    fn room(
+        &self,
+        limits: &ContextSpec,
+        summary: Option<&Summary>,
+    ) -> Result<ContextSpec, Box<Ending>> {
         let fixed = ChatRequest {
             tools: self.tools.clone(),
             ..ChatRequest::new([Message::system(self.speech.instructions(summary))])

@@ -4,7 +4,7 @@ use crate::config::{Config, Source, micro_dollars, read_text};
 use crate::failure::Failure;
 use crate::patience::{patiently, too_slow};
 use paraph_agents::{AgentInfo, Rehearsal};
-use paraph_gateway::{Limits, Price};
+use paraph_gateway::{DayLimits, Limits, Price};
 use paraph_models::{
     ChatModel, Fallback, Limiter, ModelSpec, ProviderSettings, Proxies, RateLimits, Recorder,
     RetryPolicy, Settings, ToolMode, init_chat_model, providers,
@@ -383,16 +383,22 @@ pub(crate) fn limits(config: &Config, agent: &AgentInfo) -> Result<Limits, Failu
         number.map_err(|_| found.wrong(key, format!("`{}` is no whole number", found.text)))
     };
     let own = agent.limits.clone();
-    let micro_dollars = match config.get("max_cost")? {
-        None => own.micro_dollars,
-        Some(found) => micro_dollars(&found.text).map_err(|why| found.wrong("max_cost", why))?,
+    let money = |key: &str, otherwise: u64| match config.get(key)? {
+        None => Ok(otherwise),
+        Some(found) => micro_dollars(&found.text).map_err(|why| found.wrong(key, why)),
     };
+    let day = own.per_user_day;
     Ok(Limits {
         steps: whole("max_steps", own.steps)?,
         tool_calls: whole("max_tool_calls", own.tool_calls)?,
         seconds: whole("max_seconds", own.seconds)?,
         tokens: whole("max_tokens", own.tokens)?,
-        micro_dollars,
+        micro_dollars: money("max_cost", own.micro_dollars)?,
+        per_user_day: DayLimits {
+            tool_calls: whole("per_user_day.max_tool_calls", day.tool_calls)?,
+            tokens: whole("per_user_day.max_tokens", day.tokens)?,
+            micro_dollars: money("per_user_day.max_cost", day.micro_dollars)?,
+        },
         ..own
     })
 }
@@ -404,7 +410,8 @@ pub(crate) fn check_price(
     choice: &Choice,
     limits: &Limits,
 ) -> Result<(), Failure> {
-    let capped = limits.micro_dollars != paraph_gateway::UNLIMITED;
+    let money = [limits.micro_dollars, limits.per_user_day.micro_dollars];
+    let capped = money != [paraph_gateway::UNLIMITED; 2];
     let Some(model) = choice.unpriced.as_deref().filter(|_| capped) else {
         return Ok(());
     };

@@ -1,17 +1,23 @@
 //! A run's purse: whatever work may use is taken out first, so that no parallel work uses it twice.
 //!
 //! Sessions count calls here, agents their steps, model calls and children. The bookkeeping is in
-//! `purse.rs`, the stopwatch in `clock.rs`, prices in `price.rs`. Nothing here waits for anything but
-//! the clock, and nothing is saved here: a session saves [`Usage`].
+//! `purse.rs`, what purses are filled from others in `carving.rs`, a user's day in `day.rs`, the stopwatch in
+//! `clock.rs`, prices in `price.rs`. Nothing here waits for anything but the clock, and nothing is saved here: a
+//! session saves [`Usage`].
 
+mod carving;
 mod clock;
+mod day;
 mod price;
 mod purse;
 #[cfg(test)]
 mod tests;
 
 use crate::stop::Stop;
+use carving::Origin;
+pub(crate) use carving::Used;
 use clock::Stopwatch;
+pub use day::{DayFigure, DayLimits};
 pub use price::Price;
 use purse::{Amounts, Payer, Purse};
 use serde::{Deserialize, Serialize};
@@ -41,6 +47,8 @@ pub struct Limits {
     pub children: u64,
     /// Calls of single tools, within `tool_calls`.
     pub per_tool: BTreeMap<String, u64>,
+    /// What the run's user may use on one day in all runs together. It is no share of a purse: the store counts it.
+    pub per_user_day: DayLimits,
 }
 
 impl Default for Limits {
@@ -55,6 +63,7 @@ impl Default for Limits {
             micro_dollars: UNLIMITED,
             children: 0,
             per_tool: BTreeMap::new(),
+            per_user_day: DayLimits::default(),
         }
     }
 }
@@ -70,6 +79,7 @@ impl Limits {
             micro_dollars: UNLIMITED,
             children: UNLIMITED,
             per_tool: BTreeMap::new(),
+            per_user_day: DayLimits::default(),
         }
     }
 }
@@ -157,28 +167,34 @@ pub struct Budget(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// The purse this one was carved from, and what was taken out of it.
-    parent: Option<(Budget, Amounts)>,
+    /// The purse this one was carved from.
+    origin: Option<Origin>,
 }
 
 #[derive(Debug)]
 struct State {
     purse: Purse,
     watch: Stopwatch,
+    /// What its named children have used so far, as it was counted when they were dropped.
+    children: BTreeMap<String, Used>,
 }
 
 impl Budget {
     /// A full purse. Its time runs from now on.
     pub fn new(limits: Limits) -> Budget {
-        Budget::with_parent(limits, None)
+        Budget::with_origin(limits, None)
     }
 
-    fn with_parent(limits: Limits, parent: Option<(Budget, Amounts)>) -> Budget {
+    fn with_origin(limits: Limits, origin: Option<Origin>) -> Budget {
         let watch = Stopwatch::started(limits.seconds);
         let purse = Purse::new(limits);
         Budget(Arc::new(Shared {
-            state: Mutex::new(State { purse, watch }),
-            parent,
+            state: Mutex::new(State {
+                purse,
+                watch,
+                children: BTreeMap::new(),
+            }),
+            origin,
         }))
     }
 
@@ -187,7 +203,7 @@ impl Budget {
     }
 
     fn parent(&self) -> Option<&Budget> {
-        self.0.parent.as_ref().map(|(parent, _)| parent)
+        self.0.origin.as_ref().map(|origin| &origin.from)
     }
 
     /// What is left. Of time, whole seconds; see [`Budget::time_left`] for the rest.
@@ -309,16 +325,13 @@ impl Budget {
         }
     }
 
-    /// A child's purse, filled from this one.
-    ///
-    /// Calls, tokens, money and grandchildren are taken out of this purse at once, and what the child
-    /// leaves comes back when the last handle of its purse is dropped. Steps, seconds and the caps of
-    /// single tools are limits of the child's own; its time never outlasts the parent's. A share that is
-    /// [`UNLIMITED`] is no share: the child then spends from this purse as it goes.
-    pub fn carve(&self, share: Limits) -> Result<Budget, Stop> {
-        let amounts = Amounts::shared(&share);
-        self.hold(amounts, false)?;
-        Ok(Budget::with_parent(share, Some((self.clone(), amounts))))
+    /// What this purse's user may use on one day: the stricter of its own limits and those above it.
+    pub fn per_user_day(&self) -> DayLimits {
+        let own = self.lock().purse.limits().per_user_day;
+        match self.parent() {
+            Some(parent) => own.stricter(parent.per_user_day()),
+            None => own,
+        }
     }
 
     /// When the run's time is up, if it goes on without a pause. Nothing if its time is not limited.
@@ -376,8 +389,8 @@ impl Budget {
 impl Drop for Shared {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some((parent, carved)) = &self.parent {
-            parent.settle(*carved, state.purse.used_of(), state.purse.used().unpriced);
+        if let Some(origin) = &self.origin {
+            origin.give_back(&state.purse);
         }
     }
 }

@@ -96,6 +96,7 @@ rules! {
     fresh_and_open: "a key is fresh until it has a record, and open until that has an outcome",
     at_version: "an action is at its version, and at no other",
     most_counts_what_is_added: "a counter's most counts all that the change itself adds",
+    what_is_given_back_is_there_again: "what is given back to a counter can be taken again, and none goes below 0",
     clock: "before is before, by the clock that the store tells",
     all_or_nothing: "each guard that does not hold keeps back every kind of write, and each that holds lets all pass",
     first_guard: "of several guards the first that does not hold is named",

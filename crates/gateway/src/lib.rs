@@ -103,7 +103,8 @@ pub use audit::{
     Head, Pack, PackError, PackReport, PackStep, Salt, Verified, Verifier,
 };
 pub use budget::{
-    BegunStep, Budget, Late, Limits, Pause, Price, Reserved, Spend, UNLIMITED, Usage,
+    BegunStep, Budget, DayFigure, DayLimits, Late, Limits, Pause, Price, Reserved, Spend,
+    UNLIMITED, Usage,
 };
 pub use call::{ToolCall, args_hash};
 pub use canonical::{
@@ -126,13 +127,13 @@ pub use record::{CallRecord, Observation, Outcome, Reply, Ruled, Ruling, RunRef,
 pub use redact::{Redaction, Redactor};
 pub use rights::{Entitled, Rights};
 pub use seal::{BadSealKey, SealKey};
-pub use session::{Scope, Session};
+pub use session::{Scope, Session, SetAside};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};
 pub use store::{
     Add, Change, Erase, Find, Guard, Kill, MemoryStore, Store, StoreError, StoreFuture, Wake,
 };
 pub use tool::{
     DEFAULT_OUTPUT_CAP, DEFAULT_TIMEOUT, DynTool, FromContext, Injections, IntoOutput, Level,
-    Listener, Missing, Progress, ProgressReport, Tool, ToolCommand, ToolContext, ToolError,
+    Listener, LookUp, Missing, Progress, ProgressReport, Tool, ToolCommand, ToolContext, ToolError,
     ToolOutput, ToolSpec, schema_fault,
 };

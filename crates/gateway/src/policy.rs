@@ -39,6 +39,7 @@ pub use grant::{Fit, Grant, Take};
 pub(crate) use pattern::{closest, fits};
 pub use rule::{Example, Examples, Hours, Rule, Then};
 pub use scalar::Scalar;
+pub(crate) use time::day;
 pub use time::instant;
 
 use crate::tool::Level;

@@ -4,6 +4,7 @@
 //! written down at [`Session::call`] and followed by [`Session::admit`] and `finish`. Rules are asked
 //! elsewhere (`policy`, `budget`, `book`), the store is only told.
 
+mod daily;
 mod finish;
 mod judging;
 mod ledger;
@@ -26,6 +27,7 @@ use crate::record::{CallRecord, Observation, Outcome, Reply, Ruling, RunRef};
 use crate::stop::{Failure, Stop};
 use crate::store::{Change, StoreError};
 use crate::tool::Injections;
+pub use daily::SetAside;
 use futures::future::join_all;
 use judging::Taint;
 use ledger::Ledger;
@@ -134,11 +136,13 @@ impl Session {
         let records = parts.store.calls(&run).await.map_err(broken)?;
         let counters = parts.store.counters(&run).await.map_err(broken)?;
         let earlier = ledger::usage(&records, &counters);
+        let children = ledger::children(&counters);
+        budget.know_children(children.clone());
         budget.charge_earlier(&earlier.clone().at_least(known));
         // Whatever else the purse has used by now is the run's too, and the store has yet to be told.
         Ok(Session(Arc::new(Inner {
             book: Mutex::new(Book::open(scope.loops, scope.dialect, records)),
-            ledger: Ledger::knowing(&earlier),
+            ledger: Ledger::knowing(&earlier, children),
             taint: Taint::of(&parts, &run).await?,
             parts,
             scope,
@@ -370,7 +374,8 @@ impl Session {
 
     /// Writes to the store, together with whatever usage it does not know of yet.
     async fn commit(&self, mut change: Change) -> Result<(), StoreError> {
-        let spent = self.0.ledger.take(&self.0.budget.totals());
+        let (used, children) = (self.0.budget.totals(), self.0.budget.children());
+        let spent = self.0.ledger.take(&used, &children);
         change.add.extend(spent.adds(&self.0.run));
         if change == Change::default() {
             return Ok(());
@@ -428,6 +433,11 @@ fn failed(call: &ToolCall, failure: Failure) -> Outcome {
 }
 
 fn broken(error: StoreError) -> Stop {
+    if let StoreError::Refused(guard) = &error
+        && let Some(stop) = daily::of_day(guard)
+    {
+        return stop;
+    }
     match error {
         StoreError::Refused(_) => Stop::Conflict(error.to_string()),
         StoreError::Broken(text) => Stop::StoreError(text),

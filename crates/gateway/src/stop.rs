@@ -10,6 +10,7 @@ mod failure;
 #[cfg(test)]
 mod tests;
 
+use crate::budget::DayFigure;
 use std::str::FromStr;
 
 pub use explain::{Explanation, Status};
@@ -48,6 +49,15 @@ pub enum Stop {
     /// The run's money is used up, or a capped run met a model without a known price.
     #[error("max_cost")]
     MaxCost,
+    /// What the run's user may use in one day is used up, in all runs together. The text says by what, and when it comes
+    /// back; it is for people and is not part of the reason.
+    #[error("{what}")]
+    UserDay {
+        /// Which figure.
+        what: DayFigure,
+        /// In words, with the time of the reset.
+        text: String,
+    },
     /// The run may not start another child.
     #[error("max_children")]
     MaxChildren,

@@ -25,6 +25,8 @@ pub struct Change {
     pub calls: Vec<CallRecord>,
     /// Counters to raise.
     pub add: Vec<Add>,
+    /// Counters to lower again, by what was set aside and not used. None goes below 0.
+    pub give_back: Vec<Add>,
     /// Actions to insert, or to replace by id.
     pub actions: Vec<ActionRow>,
     /// Runs to wake.

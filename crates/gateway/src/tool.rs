@@ -16,7 +16,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use crate::effect::{self, Effect, Retry};
+use crate::effect::{self, Effect, Found, Retry};
 use crate::json::Json;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
@@ -178,6 +178,8 @@ pub struct ToolError {
     pub text: String,
     /// Whether the arguments were at fault: then the reason is `tool_bad_args`, else `tool_error`.
     pub bad_args: bool,
+    /// Whether the tool, though it changes something, is certain that it changed nothing.
+    pub(crate) nothing_happened: bool,
     /// Why the call has not ended at all, if it has not.
     pub(crate) open: Option<Open>,
 }
@@ -197,6 +199,7 @@ impl ToolError {
         ToolError {
             text: text.into(),
             bad_args: false,
+            nothing_happened: false,
             open: None,
         }
     }
@@ -205,6 +208,15 @@ impl ToolError {
     pub fn bad_args(text: impl Into<String>) -> ToolError {
         ToolError {
             bad_args: true,
+            ..ToolError::new(text)
+        }
+    }
+
+    /// A tool that changes something, and is known only at run time, is certain that nothing was changed and nothing will
+    /// be: a plain failure. After any other error of such a tool nobody knows.
+    pub fn nothing_happened(text: impl Into<String>) -> ToolError {
+        ToolError {
+            nothing_happened: true,
             ..ToolError::new(text)
         }
     }
@@ -238,6 +250,20 @@ pub(crate) type DynRun = dyn for<'c> Fn(Json, &'c ToolContext<'c>) -> BoxFuture<
     + Send
     + Sync;
 
+pub(crate) type DynLook =
+    dyn Fn(Json, LookUp) -> BoxFuture<'static, Result<Found<ToolOutput>, ToolError>> + Send + Sync;
+
+/// A call of a tool that is known only at run time, of which nobody saw what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookUp {
+    /// The key it was sent with: what [`ToolContext::key`] gave the tool.
+    pub key: String,
+    /// How often it was sent.
+    pub times: u64,
+    /// How long ago it was sent last. What was not found may still arrive: then answer [`Found::NotYet`].
+    pub since: Duration,
+}
+
 /// A tool whose schema is known only at run time: from an MCP server, or from a file.
 ///
 /// Its schema is taken as it is: what it does not forbid is allowed. References to other documents are
@@ -269,6 +295,7 @@ pub struct DynTool {
     /// What does it by a warrant, if it is an effect of its own type: then `run` is not asked.
     pub(crate) effect: Option<Arc<dyn effect::Erased>>,
     run: Box<DynRun>,
+    look: Option<Box<DynLook>>,
 }
 
 impl DynTool {
@@ -349,7 +376,33 @@ impl DynTool {
             retry: Retry::default(),
             effect: None,
             run: Box::new(run),
+            look: None,
         }
+    }
+
+    /// The same tool, and what finds out what came of a call whose end nobody saw. It is asked before `retry` is. It
+    /// only looks.
+    #[must_use]
+    pub fn looked_up<O, Fut>(
+        mut self,
+        look: impl Fn(Json, LookUp) -> Fut + Send + Sync + 'static,
+    ) -> DynTool
+    where
+        O: IntoOutput,
+        Fut: Future<Output = Result<Found<O>, ToolError>> + Send + 'static,
+    {
+        self.look = Some(Box::new(move |args, call| {
+            let looking = look(args, call);
+            Box::pin(async move {
+                Ok(match looking.await? {
+                    Found::Done(receipt) => Found::Done(receipt.into_output()?),
+                    Found::SendAgain => Found::SendAgain,
+                    Found::NotYet(wait) => Found::NotYet(wait),
+                    Found::CannotTell => Found::CannotTell,
+                })
+            })
+        }));
+        self
     }
 }
 

@@ -2,16 +2,18 @@
 //!
 //! [`HttpTool`] is what stands in a file; [`http_tool`] makes a tool of it. A person chose the server, so it may be a
 //! private one and may be sent secrets; a model chooses arguments, and they fill the places they were given. A method
-//! that changes something is declared as an effect, which a person has to approve.
+//! that changes something is declared as an effect, which a person has to approve; what only such a call needs is in
+//! `effect.rs`.
 
 mod body;
+mod effect;
 mod result;
 mod settings;
 mod template;
 
-use paraph_gateway::{DynTool, Json, ToolError};
-use reqwest::Method;
+use paraph_gateway::{DynTool, Found, IntoOutput as _, Json, LookUp, Retry, ToolError};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use std::time::Duration;
@@ -19,6 +21,7 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::outbound::{Outbound, Request};
 use crate::setting::{Known, Secrets, Setting};
+use effect::Deed;
 use result::Wanted;
 pub use settings::{HttpFormat, HttpMethod, HttpTool};
 use template::{Address, Template, add_parameter};
@@ -66,23 +69,29 @@ pub fn http_tool(
     let calling = Calling::new(outbound, settings, known);
     let calling = std::sync::Arc::new(calling.map_err(|problem| refuse(vec![problem]))?);
     let total = calling.total;
-    let run = move |args: Json| {
-        let calling = calling.clone();
-        async move {
-            calling.call(&args).await.map_err(|error| match error {
-                // The server redirects there; the model chose no address.
-                Error::Forbidden { .. } => ToolError::new(error.to_string()),
-                other => other.for_model(),
-            })
-        }
-    };
-    let mut tool = DynTool::new(
+    let caller = calling.clone();
+    let mut tool = DynTool::in_context(
         settings.name.clone(),
         settings.description.clone(),
         settings.schema(),
-        run,
+        move |args, context| {
+            let (calling, key) = (caller.clone(), context.key().to_owned());
+            Box::pin(async move { calling.answer(&args, &key).await?.into_output() })
+        },
     );
     tool.level = settings.level();
+    if settings.recognises_key {
+        tool.retry = Retry::SameKey;
+    }
+    if settings.lookup_url.is_some() {
+        tool = tool.looked_up(move |args: Json, call: LookUp| {
+            let calling = calling.clone();
+            async move {
+                let found = calling.look_up(&args, &call).await;
+                found.map_err(|error| ToolError::new(error.to_string()))
+            }
+        });
+    }
     tool.timeout = total + GRACE;
     tool.output_cap = settings.max_output.unwrap_or(tool.output_cap);
     Ok(tool)
@@ -98,6 +107,8 @@ struct Calling {
     query: Vec<(String, Template)>,
     secret_query: Vec<(String, SecretString)>,
     body: Option<Value>,
+    /// What only a call with an effect needs.
+    deed: Option<Deed>,
     wanted: Wanted,
     total: Duration,
     secrets: Known,
@@ -113,6 +124,7 @@ impl Calling {
             query: Vec::new(),
             secret_query: Vec::new(),
             body: settings.body.clone(),
+            deed: Deed::new(settings)?,
             wanted: Wanted::new(settings)?,
             total: settings.total(),
             secrets: Known::default(),
@@ -142,20 +154,29 @@ impl Calling {
         Ok(calling)
     }
 
-    async fn call(&self, args: &Json) -> Result<Value, Error> {
+    /// What the model reads of a call with this key.
+    async fn answer(&self, args: &Json, key: &str) -> Result<Value, ToolError> {
+        let called = self.call(args, key).await;
+        called.map_err(|error| match (&self.deed, error) {
+            (Some(deed), error) => deed.failed(error),
+            // The server redirects there; the model chose no address.
+            (None, error @ Error::Forbidden { .. }) => ToolError::new(error.to_string()),
+            (None, other) => other.for_model(),
+        })
+    }
+
+    async fn call(&self, args: &Json, key: &str) -> Result<Value, Error> {
         let mut url = self.address.fill(args)?;
         for (name, template) in &self.query {
             add_parameter(&mut url, name, template, args)?;
         }
-        for (name, secret) in &self.secret_query {
-            url.query_pairs_mut()
-                .append_pair(name, secret.expose_secret());
-        }
-        let mut request = Request::new(self.method.clone(), url);
-        request.total = self.total;
-        request.headers = self.headers.clone();
+        let mut request = self.request(self.method.clone(), url);
         let headers = &mut request.headers;
-        headers.entry(ACCEPT).or_insert(self.wanted.accept());
+        if let Some(deed) = &self.deed {
+            let key = HeaderValue::try_from(key);
+            let key = key.map_err(|error| Error::config("the key", error.to_string()))?;
+            headers.insert(deed.header.clone(), key);
+        }
         if let Some(body) = &self.body {
             let json = HeaderValue::from_static("application/json");
             headers.entry(CONTENT_TYPE).or_insert(json);
@@ -163,7 +184,43 @@ impl Calling {
         }
         let fetched = self.outbound.send(request).await?;
         let fetched = fetched.success(|said| self.hide(said))?;
-        self.secrets.hide_in(self.wanted.of(&fetched)?)
+        let read = self.wanted.of(&fetched);
+        let read = read.and_then(|value| self.secrets.hide_in(value));
+        match &self.deed {
+            Some(_) => Ok(effect::receipt(&fetched, read)),
+            None => read,
+        }
+    }
+
+    /// What came of a call, as far as its server can say.
+    async fn look_up(&self, args: &Json, call: &LookUp) -> Result<Found<Value>, Error> {
+        let lookup = self.deed.as_ref().and_then(|deed| deed.lookup.as_ref());
+        let Some(address) = lookup else {
+            return Ok(Found::CannotTell);
+        };
+        let url = address.fill(&effect::with_key(args, call)?)?;
+        let fetched = self.outbound.send(self.request(Method::GET, url)).await?;
+        if fetched.status == 404 {
+            return Ok(effect::not_found(call.since, self.total));
+        }
+        let fetched = fetched.success(|said| self.hide(said))?;
+        let read = self.wanted.of(&fetched);
+        let read = read.and_then(|value| self.secrets.hide_in(value));
+        Ok(Found::Done(effect::receipt(&fetched, read)))
+    }
+
+    /// A request with all that stands in every one: headers and secrets.
+    fn request(&self, method: Method, mut url: Url) -> Request {
+        for (name, secret) in &self.secret_query {
+            url.query_pairs_mut()
+                .append_pair(name, secret.expose_secret());
+        }
+        let mut request = Request::new(method, url);
+        request.total = self.total;
+        request.headers = self.headers.clone();
+        let accept = self.wanted.accept();
+        request.headers.entry(ACCEPT).or_insert(accept);
+        request
     }
 
     fn hide(&self, text: &str) -> String {

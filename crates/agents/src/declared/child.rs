@@ -99,7 +99,7 @@ impl Child {
         let ctx: &Ctx = context.get().ok_or_else(by_agents)?;
         let caller: &Arc<RunContext> = ctx.context().map_err(|_| by_agents())?;
         let session = caller.session.get().ok_or_else(by_agents)?;
-        let purse = self.carve(session.budget())?;
+        let purse = self.carve(session.budget(), context.key())?;
         let terms = self.terms(caller, purse, context.key());
         let run = self.begin(task, &terms).await;
         let run = match run.map_err(|error| ToolError::new(error.to_string()))? {
@@ -117,9 +117,10 @@ impl Child {
     }
 
     /// The child's share of its caller's purse: what its file says, as far as that is there. Of what its file does not
-    /// limit and its caller's does, it gets half of what is left.
-    fn carve(&self, purse: &Budget) -> Result<Budget, ToolError> {
-        let left = purse.left();
+    /// limit and its caller's does, it gets half of what is left. One that waited and goes on is the same child: what it
+    /// used before is counted once.
+    fn carve(&self, purse: &Budget, key: &str) -> Result<Budget, ToolError> {
+        let left = purse.left_for(key);
         let share = |own: u64, left: u64| match (own, left) {
             (own, UNLIMITED) => own,
             (UNLIMITED, left) => left / 2,
@@ -132,7 +133,7 @@ impl Child {
             children: self.limits.children.min(left.children.saturating_sub(1)),
             ..self.limits.clone()
         };
-        purse.carve(limits).map_err(|stop| {
+        purse.carve_again(key, limits).map_err(|stop| {
             let name = &self.name;
             ToolError::new(match stop {
                 Stop::MaxChildren => {

@@ -1,6 +1,8 @@
 //! An agent file as data. The reader makes it, `paraph run` builds agents of it; nothing is decided here.
 
-use paraph_gateway::{Ask, Dialect, Examples, Flow, Grant, Limits, LoopRule, Rule, UNLIMITED};
+use paraph_gateway::{
+    Ask, DayLimits, Dialect, Examples, Flow, Grant, Limits, LoopRule, Rule, UNLIMITED,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -138,6 +140,22 @@ pub struct BudgetSpec {
     pub max_cost: Option<f64>,
     pub max_children: Option<u64>,
     pub per_tool: BTreeMap<String, u64>,
+    /// In all runs of its user on one day, in UTC.
+    pub per_user_day: DaySpec,
+}
+
+/// What a user may use on one day; nothing where the file does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of `DayLimits`, under the names that flags have"
+)]
+pub struct DaySpec {
+    pub max_tool_calls: Option<u64>,
+    pub max_tokens: Option<u64>,
+    /// US dollars.
+    pub max_cost: Option<f64>,
 }
 
 /// How much of a conversation the model is shown.
@@ -195,14 +213,23 @@ impl AgentSpec {
             tool_calls: budget.max_tool_calls.unwrap_or(usual.tool_calls),
             seconds: budget.max_seconds.unwrap_or(usual.seconds),
             tokens: budget.max_tokens.unwrap_or(usual.tokens),
-            micro_dollars: match budget.max_cost {
-                // The reader has checked that it is neither negative nor beyond 64 bits.
-                Some(dollars) => (dollars * 1e6).round() as u64,
-                None => UNLIMITED,
-            },
+            micro_dollars: micro_dollars(budget.max_cost),
             children,
             per_tool: budget.per_tool.clone(),
+            per_user_day: DayLimits {
+                tool_calls: budget.per_user_day.max_tool_calls.unwrap_or(UNLIMITED),
+                tokens: budget.per_user_day.max_tokens.unwrap_or(UNLIMITED),
+                micro_dollars: micro_dollars(budget.per_user_day.max_cost),
+            },
         }
+    }
+}
+
+fn micro_dollars(dollars: Option<f64>) -> u64 {
+    match dollars {
+        // The reader has checked that it is neither negative nor beyond 64 bits.
+        Some(dollars) => (dollars * 1e6).round() as u64,
+        None => UNLIMITED,
     }
 }
 

@@ -239,6 +239,46 @@ fn where_refunds_go_is_a_setting() {
 }
 
 #[test]
+fn of_two_that_were_approved_at_once_the_second_drifted_and_show_says_what_changed() {
+    let sandbox = Sandbox::new();
+    let mut rows = Vec::new();
+    for thread in ["t-1", "t-2"] {
+        propose(&sandbox, thread, &[]);
+    }
+    for row in approve_all(&sandbox) {
+        rows.push(row);
+    }
+    assert_eq!(resume(&sandbox, "t-1", &[]).code, 0);
+    let second = resume(&sandbox, "t-2", &[]);
+    assert_eq!((second.reason().as_str(), second.code), ("drifted", 3));
+    assert_eq!(ledger(&sandbox).len(), 1);
+
+    let id = rows[1].id().to_string();
+    let shown = sandbox.run(&["approvals", "show", &id]).out;
+    for part in [
+        "what has to be so still when it is done\n  given back to the user before = 0 refunds, 0.00 USD\n",
+        "what is not so any more\n  given back to the user before\n    - 0 refunds, 0.00 USD\n    + 1 refund, 49.00 USD\n",
+        "what it is done to\n  refunds go to = ",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let json = sandbox.run(&["approvals", "show", &id, "--json"]).json();
+    assert_eq!(
+        json["changed"],
+        json!([{
+            "name": "given back to the user before",
+            "target": false,
+            "seen": "0 refunds, 0.00 USD",
+            "now": "1 refund, 49.00 USD",
+        }])
+    );
+    assert_eq!(
+        json["preconditions"]["given back to the user before"],
+        "0 refunds, 0.00 USD"
+    );
+}
+
+#[test]
 fn killed_between_the_ledger_and_the_record_it_is_one_refund() {
     let sandbox = Sandbox::new();
     let mut hits = 0;

@@ -186,6 +186,28 @@ fn costs_are_capped_by_configured_prices() {
 }
 
 #[test]
+fn what_a_user_may_use_in_a_day_stops_the_next_run_and_says_when_it_is_over() {
+    let sandbox = Sandbox::new();
+    sandbox.file("paraph.toml", "[per_user_day]\nmax_tool_calls = 1\n");
+    let spec = sandbox.script(&[PROFILE, FINAL]);
+    let run = || sandbox.run(&["run", "support", "--json", "--model", &spec]);
+    assert_eq!(run().reason(), "success");
+    let stopped = run();
+    assert_eq!(
+        (stopped.reason().as_str(), stopped.code),
+        ("max_tool_calls", 3)
+    );
+    assert!(
+        stopped
+            .err
+            .contains("of the 1 tool calls that this user has for ")
+            && stopped.err.contains("T00:00:00Z on"),
+        "{}",
+        stopped.err
+    );
+}
+
+#[test]
 fn without_the_policy_search_the_run_is_stopped_by_policy() {
     let sandbox = Sandbox::new();
     let ended = sandbox.run(&[

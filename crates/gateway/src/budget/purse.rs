@@ -21,6 +21,50 @@ impl Amounts {
         }
     }
 
+    /// What a part that is kept back takes along: every limited share of it, and no child.
+    pub(super) fn kept_back(share: &Limits) -> Amounts {
+        Amounts {
+            children: 0,
+            tool_calls: 0,
+            ..Amounts::shared(share)
+        }
+    }
+
+    pub(super) fn figures(self) -> [u64; 4] {
+        [
+            self.tool_calls,
+            self.tokens,
+            self.micro_dollars,
+            self.children,
+        ]
+    }
+
+    pub(super) fn of_figures([tool_calls, tokens, micro_dollars, children]: [u64; 4]) -> Amounts {
+        Amounts {
+            tool_calls,
+            tokens,
+            micro_dollars,
+            children,
+        }
+    }
+
+    pub(super) fn less(self, other: Amounts) -> Amounts {
+        self.with(other, u64::saturating_sub)
+    }
+
+    pub(super) fn at_least(self, other: Amounts) -> Amounts {
+        self.with(other, u64::max)
+    }
+
+    fn with(self, other: Amounts, each: impl Fn(u64, u64) -> u64) -> Amounts {
+        Amounts {
+            tool_calls: each(self.tool_calls, other.tool_calls),
+            tokens: each(self.tokens, other.tokens),
+            micro_dollars: each(self.micro_dollars, other.micro_dollars),
+            children: each(self.children, other.children),
+        }
+    }
+
     /// What a child with these limits takes along: itself, and every limited share.
     pub(super) fn shared(share: &Limits) -> Amounts {
         let limited = |amount: u64| if amount == UNLIMITED { 0 } else { amount };
@@ -95,6 +139,7 @@ impl Purse {
                     (tool.clone(), rest(*limit, used, 0))
                 })
                 .collect(),
+            per_user_day: limits.per_user_day,
         }
     }
 
@@ -190,17 +235,11 @@ impl Purse {
     }
 
     pub(super) fn hold(&mut self, amounts: Amounts) {
-        self.held = sum(self.held, amounts);
+        self.held = self.held.with(amounts, u64::saturating_add);
     }
 
     pub(super) fn settle(&mut self, held: Amounts, used: Amounts, unpriced: u64) {
-        let keep = |all: u64, part: u64| all.saturating_sub(part);
-        self.held = Amounts {
-            tool_calls: keep(self.held.tool_calls, held.tool_calls),
-            tokens: keep(self.held.tokens, held.tokens),
-            micro_dollars: keep(self.held.micro_dollars, held.micro_dollars),
-            children: keep(self.held.children, held.children),
-        };
+        self.held = self.held.less(held);
         let total = &mut self.used;
         total.child_tool_calls = total.child_tool_calls.saturating_add(used.tool_calls);
         total.tokens = total.tokens.saturating_add(used.tokens);
@@ -220,6 +259,15 @@ impl Purse {
         }
     }
 
+    /// What this purse used of what was kept back for it.
+    pub(super) fn used_of_kept(&self) -> Amounts {
+        Amounts {
+            tool_calls: 0,
+            children: 0,
+            ..self.used_of()
+        }
+    }
+
     /// What this purse used of what was carved for it; itself counts as one child.
     pub(super) fn used_of(&self) -> Amounts {
         let own = |limit: u64, used: u64| if limit == UNLIMITED { 0 } else { used };
@@ -233,14 +281,5 @@ impl Purse {
             micro_dollars: own(limits.micro_dollars, used.micro_dollars),
             children: own(limits.children, used.children).saturating_add(1),
         }
-    }
-}
-
-fn sum(a: Amounts, b: Amounts) -> Amounts {
-    Amounts {
-        tool_calls: a.tool_calls.saturating_add(b.tool_calls),
-        tokens: a.tokens.saturating_add(b.tokens),
-        micro_dollars: a.micro_dollars.saturating_add(b.micro_dollars),
-        children: a.children.saturating_add(b.children),
     }
 }

@@ -65,6 +65,38 @@ pub(super) async fn at_version(t: Scene) -> Checked {
     same("the row", found, vec![second])
 }
 
+pub(super) async fn what_is_given_back_is_there_again(t: Scene) -> Checked {
+    let (store, run) = (t.store()?, t.run("1"));
+    let take = |by| Change {
+        guards: vec![Guard::Most {
+            run: run.clone(),
+            counter: "cents".to_owned(),
+            most: 10,
+        }],
+        add: vec![add(&run, "cents", by)],
+        ..Change::default()
+    };
+    let give = |counter: &str, by| Change {
+        give_back: vec![add(&run, counter, by)],
+        ..Change::default()
+    };
+    t.commit(take(10)).await?;
+    let full = store.commit(take(1)).await;
+    refused("no room", full, take(1).guards.remove(0))?;
+    t.commit(give("cents", 4)).await?;
+    t.commit(take(4)).await?;
+    // Never below nothing, and what was never counted stays so.
+    t.commit(give("cents", 11)).await?;
+    t.commit(give("others", 1)).await?;
+    t.commit(take(10)).await?;
+    let counted = store.counters(&run).await.map_err(text)?;
+    same(
+        "counted",
+        counted,
+        BTreeMap::from([("cents".to_owned(), 10)]),
+    )
+}
+
 pub(super) async fn most_counts_what_is_added(t: Scene) -> Checked {
     let (store, run, other) = (t.store()?, t.run("1"), t.run("2"));
     let most = |most| Guard::Most {
@@ -137,6 +169,7 @@ fn everything(t: &Scene, n: usize) -> Result<Everything, String> {
         guards: Vec::new(),
         calls: vec![call(&run, "new", 2)],
         add: vec![add(&run, "n", 1)],
+        give_back: vec![add(&run, "given", 3)],
         wake: vec![wake(&second, "key", 6)],
         woken: vec![gone.clone()],
         kill: vec![t.kill(&format!("on {n}"))],
@@ -159,7 +192,7 @@ fn everything(t: &Scene, n: usize) -> Result<Everything, String> {
 
 impl Everything {
     /// What there is of it.
-    async fn seen(&self, t: &Scene) -> Result<[usize; 8], String> {
+    async fn seen(&self, t: &Scene) -> Result<[usize; 9], String> {
         let (store, run) = (t.store()?, &self.row.action.said.run);
         let calls = store.calls(run).await.map_err(text)?.len();
         let counted = store.counters(run).await.map_err(text)?;
@@ -175,6 +208,7 @@ impl Everything {
         Ok([
             calls,
             counted.get("n").copied().unwrap_or(0) as usize,
+            counted.get("given").copied().unwrap_or(0) as usize,
             version as usize,
             usize::from(has("gone")) + 2 * usize::from(has("key")),
             usize::from(on(&self.off)),
@@ -198,6 +232,7 @@ pub(super) async fn all_or_nothing(t: Scene) -> Checked {
         let (row, run) = (&every.row, every.row.action.said.run.clone());
         t.commit(Change {
             calls: vec![call(&run, "old", 1)],
+            add: vec![add(&run, "given", 5)],
             actions: vec![row.clone()],
             wake: vec![every.gone.clone()],
             kill: vec![every.off.clone()],
@@ -234,7 +269,7 @@ pub(super) async fn all_or_nothing(t: Scene) -> Checked {
             ..every.change.clone()
         };
         let before = every.seen(&t).await?;
-        same("before", before, [1, 0, 1, 1, 1, 0, 2 * n + 1, 1])?;
+        same("before", before, [1, 0, 5, 1, 1, 1, 0, 2 * n + 1, 1])?;
         let stopped = store.commit(change(fails.clone())).await;
         refused("one guard does not hold", stopped, fails)?;
         same("nothing is written", every.seen(&t).await?, before)?;
@@ -242,7 +277,7 @@ pub(super) async fn all_or_nothing(t: Scene) -> Checked {
         same(
             "all is written",
             every.seen(&t).await?,
-            [2, 1, 2, 2, 0, 1, 2 * n + 2, 0],
+            [2, 1, 2, 2, 2, 0, 1, 2 * n + 2, 0],
         )?;
         let kills = every.change.kill.iter().map(|kill| kill.scope.clone());
         t.commit(Change {

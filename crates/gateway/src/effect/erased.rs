@@ -2,10 +2,11 @@
 //!
 //! Called by the session, which has seen to it that the action was signed and may start. Only here are warrants made.
 
+use super::warrant::key_of;
 use super::{Attempt, Effect, EffectError, Found, Retry, Warrant, described};
 use crate::action::{Action, Resolved};
 use crate::json::{Bounds, Json};
-use crate::tool::{ToolContext, ToolError};
+use crate::tool::{DynLook, DynRun, LookUp, ToolContext, ToolError};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
@@ -160,15 +161,21 @@ pub(crate) fn as_it_is(name: &str, args: &Json) -> Prepared {
 
 /// A tool that is known only at run time, as an effect.
 pub(crate) fn dynamic(
-    (name, run): (String, Box<crate::tool::DynRun>),
-    retry: Retry,
+    (name, run): (String, Box<DynRun>),
+    (look, retry): (Option<Box<DynLook>>, Retry),
 ) -> Arc<dyn Erased> {
-    Arc::new(Dynamic { name, run, retry })
+    Arc::new(Dynamic {
+        name,
+        run,
+        look,
+        retry,
+    })
 }
 
 struct Dynamic {
     name: String,
-    run: Box<crate::tool::DynRun>,
+    run: Box<DynRun>,
+    look: Option<Box<DynLook>>,
     retry: Retry,
 }
 
@@ -183,24 +190,46 @@ impl Erased for Dynamic {
 
     fn send(self: Arc<Self>, action: Arc<Action>) -> BoxFuture<'static, Sent> {
         Box::pin(async move {
-            let key = action.id.to_string();
+            let key = key_of(&action);
             let context = ToolContext::of_effect(&key);
             let run = async { (self.run)(action.said.args.clone(), &context).await };
             match AssertUnwindSafe(run).catch_unwind().await {
                 Ok(Ok(output)) => Sent::Done(output.content),
-                Ok(Err(error)) if error.bad_args => Sent::Nothing(error.text),
+                Ok(Err(error)) if error.bad_args || error.nothing_happened => {
+                    Sent::Nothing(error.text)
+                }
                 Ok(Err(error)) => Sent::Unknown(error.text),
                 Err(_) => Sent::Unknown(PANICKED.to_owned()),
             }
         })
     }
 
-    fn look(self: Arc<Self>, _: Arc<Action>, _: u64, _: Duration) -> BoxFuture<'static, Chance> {
-        let found = match self.retry {
-            Retry::CannotTell => Found::CannotTell,
-            Retry::SameKey => Found::SendAgain,
-        };
-        Box::pin(std::future::ready(Ok(found)))
+    fn look(
+        self: Arc<Self>,
+        action: Arc<Action>,
+        times: u64,
+        since: Duration,
+    ) -> BoxFuture<'static, Chance> {
+        Box::pin(async move {
+            let Some(look) = &self.look else {
+                return Ok(match self.retry {
+                    Retry::CannotTell => Found::CannotTell,
+                    Retry::SameKey => Found::SendAgain,
+                });
+            };
+            let key = key_of(&action);
+            let call = LookUp { key, times, since };
+            let looking = async { look(action.said.args.clone(), call).await };
+            let found = AssertUnwindSafe(looking).catch_unwind().await;
+            Ok(match found.map_err(|_| PANICKED)?.map_err(|e| e.text)? {
+                Found::Done(receipt) => Found::Done(receipt.content),
+                // What the other side recognises may be sent again, however long nobody has seen it.
+                Found::NotYet(_) if self.retry == Retry::SameKey => Found::SendAgain,
+                Found::NotYet(wait) => Found::NotYet(wait),
+                Found::SendAgain => Found::SendAgain,
+                Found::CannotTell => Found::CannotTell,
+            })
+        })
     }
 }
 

@@ -11,48 +11,80 @@ use std::time::Duration;
 
 /// The proof that this effect may happen now, once, with these arguments.
 ///
-/// It cannot be made outside of the gateway, nor copied, kept, changed, read from anywhere, or used for another effect:
+/// It cannot be made outside of the gateway, nor copied, kept, changed, read from anywhere, or used twice or for another
+/// effect. Each of these fails to compile, and its neighbour compiles.
 ///
+/// Made, and looked at:
 /// ```compile_fail,E0451
 /// use paraph_gateway::{Signed, Warrant, examples::{Amount, Pay}};
-/// fn forge(signed: Signed<'static, Amount>) -> Warrant<'static, Pay> {
+/// fn make<'w>(signed: Signed<'w, Amount>) -> Warrant<'w, Pay> {
 ///     Warrant { signed, effect: std::marker::PhantomData }
 /// }
 /// ```
+/// ```
+/// use paraph_gateway::{Signed, Warrant, examples::{Amount, Pay}};
+/// fn look<'a, 'w>(warrant: &'a Warrant<'w, Pay>) -> &'a Signed<'w, Amount> { warrant }
+/// ```
+/// Copied, and passed on:
 /// ```compile_fail,E0308
 /// use paraph_gateway::{Warrant, examples::Pay};
 /// fn copy<'w>(warrant: &Warrant<'w, Pay>) -> Warrant<'w, Pay> { warrant.clone() }
 /// ```
+/// ```
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// fn pass<'w>(warrant: Warrant<'w, Pay>) -> Warrant<'w, Pay> { warrant }
+/// ```
+/// Changed, and read:
 /// ```compile_fail,E0594
 /// use paraph_gateway::{Warrant, examples::Pay};
 /// fn change(mut warrant: Warrant<'_, Pay>) { warrant.args.cents = 1_000_000; }
 /// ```
+/// ```
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// fn read(warrant: Warrant<'_, Pay>) -> u32 { warrant.args.cents }
+/// ```
+/// Kept, and its key kept:
 /// ```compile_fail
 /// use paraph_gateway::{Warrant, examples::Pay};
 /// struct Keep(Option<Warrant<'static, Pay>>);
 /// fn keep(shelf: &mut Keep, warrant: Warrant<'_, Pay>) { shelf.0 = Some(warrant); }
 /// ```
+/// ```
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// struct Keep(Option<String>);
+/// fn keep(shelf: &mut Keep, warrant: Warrant<'_, Pay>) { shelf.0 = Some(warrant.key()); }
+/// ```
+/// Used twice, and once:
 /// ```compile_fail,E0382
 /// use paraph_gateway::{Warrant, examples::Pay};
 /// fn once(warrant: Warrant<'_, Pay>) {}
-/// fn reuse(warrant: Warrant<'_, Pay>) { once(warrant); once(warrant); }
+/// fn twice(warrant: Warrant<'_, Pay>) { once(warrant); once(warrant); }
 /// ```
+/// ```
+/// use paraph_gateway::{Warrant, examples::Pay};
+/// fn once(warrant: Warrant<'_, Pay>) {}
+/// fn use_it(warrant: Warrant<'_, Pay>) { once(warrant); }
+/// ```
+/// Read from JSON, where its arguments can be:
 /// ```compile_fail,E0277
 /// use paraph_gateway::{Warrant, examples::Pay};
 /// fn read() -> Warrant<'static, Pay> { serde_json::from_str("{}").unwrap() }
 /// ```
+/// ```
+/// use paraph_gateway::examples::Amount;
+/// fn read() -> Amount { serde_json::from_str(r#"{"cents":1}"#).unwrap() }
+/// assert_eq!(read().cents, 1);
+/// ```
+/// Used for another effect, and for its own:
 /// ```compile_fail,E0308
 /// use paraph_gateway::{Warrant, examples::{Comment, Pay}};
-/// fn other(warrant: Warrant<'_, Pay>) -> Warrant<'_, Comment> { warrant }
+/// fn comment(warrant: Warrant<'_, Comment>) {}
+/// fn other(warrant: Warrant<'_, Pay>) { comment(warrant); }
 /// ```
-///
-/// What one may do with it compiles:
-///
 /// ```
 /// use paraph_gateway::{Warrant, examples::Pay};
-/// fn look(warrant: &Warrant<'_, Pay>) -> u32 { warrant.args.cents }
-/// fn once(warrant: Warrant<'_, Pay>) -> String { format!("{} {}", warrant.key(), warrant.action()) }
-/// fn both(warrant: Warrant<'_, Pay>) -> String { look(&warrant); once(warrant) }
+/// fn pay(warrant: Warrant<'_, Pay>) {}
+/// fn own(warrant: Warrant<'_, Pay>) { pay(warrant); }
 /// ```
 pub struct Warrant<'w, E: Effect + ?Sized> {
     signed: Signed<'w, E::Args>,
@@ -132,12 +164,7 @@ impl<A> Signed<'_, A> {
     /// The idempotency key for the other side: 64 hexadecimal digits, the same on every attempt of this action, and
     /// of no other action of any tenant.
     pub fn key(&self) -> String {
-        let tenant = &self.action.said.run.tenant;
-        let length = tenant.len();
-        sha256(&format!(
-            "paraph/key/v1 {length} {tenant} {}",
-            self.action.id
-        ))
+        key_of(self.action)
     }
 
     /// A text to leave on the other side where it has no keys, so that it can be found again.
@@ -172,4 +199,11 @@ impl<A> Signed<'_, A> {
     pub fn digest(&self) -> &str {
         &self.action.digest
     }
+}
+
+/// The idempotency key of an action.
+pub(super) fn key_of(action: &Action) -> String {
+    let tenant = &action.said.run.tenant;
+    let (length, id) = (tenant.len(), action.id);
+    sha256(&format!("paraph/key/v1 {length} {tenant} {id}"))
 }

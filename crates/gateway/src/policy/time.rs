@@ -17,7 +17,7 @@ pub(super) fn minute_of_day(now_ms: u64) -> u16 {
 
 /// The day as `2026-11-30`. After Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms": years
 /// begin in March, so that the day that is sometimes missing is the last.
-pub(super) fn day(now_ms: u64) -> String {
+pub(crate) fn day(now_ms: u64) -> String {
     let days = now_ms / DAY_MS + 719_468;
     let era = days / 146_097;
     let day_of_era = days % 146_097;

@@ -240,6 +240,9 @@ impl Session {
         mut change: Change,
     ) -> Result<(), StoreError> {
         let (run, key) = (self.0.run.clone(), ticket.place.record.key.clone());
+        if !ticket.place.stored {
+            self.count_call_of_day(&mut change).await?;
+        }
         let guard = match ticket.place.stored {
             true => Guard::Open { run, key },
             false => Guard::Fresh { run, key },

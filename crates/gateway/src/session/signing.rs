@@ -4,6 +4,7 @@
 //! commit on the condition that nobody else was quicker; whoever was too late looks again. What hands an action to its
 //! effect is in `sending.rs`.
 
+use super::daily::of_day;
 use super::finish::{After, by_rule};
 use super::{Session, Ticket, broken, failed, resolved};
 use crate::action::{Action, ActionId, ActionRow, Proposal, Resolved, Signer, State, Vote};
@@ -284,9 +285,13 @@ impl Session {
                     ticket.place.record.action = None;
                     Ok(true)
                 }
-                // It is used up, or over.
-                Guard::Most { .. } | Guard::Before { .. } if grant.is_some() => Ok(false),
-                other => Err(broken(StoreError::Refused(Box::new(other)))),
+                // It is used up, or over. That the user's day is used up is no matter of grants.
+                Guard::Most { .. } | Guard::Before { .. }
+                    if grant.is_some() && of_day(&guard).is_none() =>
+                {
+                    Ok(false)
+                }
+                _ => Err(broken(StoreError::Refused(guard))),
             },
             Err(error) => Err(broken(error)),
         }

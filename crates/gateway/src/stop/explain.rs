@@ -86,6 +86,10 @@ impl Stop {
             | Stop::MaxTokens
             | Stop::MaxCost
             | Stop::MaxChildren => budget_words(self),
+            Stop::UserDay { .. } => (
+                "What this user may use in one day is used up, in all runs together.",
+                "Go on with it when the day is over (in UTC), or raise the user's limit.",
+            ),
             _ => run_words(self),
         };
         Explanation {

@@ -106,6 +106,12 @@ impl Kept {
             let counter = run.counters.entry(add.counter).or_default();
             *counter = counter.saturating_add(add.by);
         }
+        for less in change.give_back {
+            let run = self.runs.get_mut(&less.run);
+            if let Some(counter) = run.and_then(|run| run.counters.get_mut(&less.counter)) {
+                *counter = counter.saturating_sub(less.by);
+            }
+        }
         for row in change.actions {
             self.actions.insert(row.id(), row);
         }

@@ -91,7 +91,7 @@ impl<'c> ToolContext<'c> {
         }
     }
 
-    /// The context of an effect: its action's id is its key, and nothing is injected.
+    /// The context of an effect: it has the key of its action, and nothing is injected.
     pub(crate) fn of_effect(key: &'c str) -> ToolContext<'c> {
         ToolContext {
             key,

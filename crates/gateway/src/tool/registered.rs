@@ -87,7 +87,8 @@ impl Named {
         let (effect, run): (_, Box<dyn Erased>) = match (tool.effect, tool.level.is_effect()) {
             (Some(effect), _) => (Some(effect), Box::new(Nothing)),
             (None, true) => {
-                let effect = effect::dynamic((tool.name.clone(), tool.run), tool.retry);
+                let effect =
+                    effect::dynamic((tool.name.clone(), tool.run), (tool.look, tool.retry));
                 (Some(effect), Box::new(Nothing))
             }
             (None, false) => (None, Box::new(Dynamic(tool.run))),

@@ -86,6 +86,19 @@ pub(super) fn raise(add: &Add) -> Statement<'static> {
     )
 }
 
+/// Lowers a counter, not below 0.
+pub(super) fn lower(less: &Add) -> Statement<'static> {
+    Statement::new(
+        "UPDATE gateway_counter SET value = CASE WHEN value > $3 THEN value - $3 ELSE 0 END \
+         WHERE run = $1 AND name = $2",
+        [
+            name(&less.run).into(),
+            less.counter.clone().into(),
+            less.by.into(),
+        ],
+    )
+}
+
 /// One counter: of the answer [`counter`] takes the first row, if there is one.
 pub(super) fn counter_of(run: &RunRef, counter: &str) -> Statement<'static> {
     Statement::new(

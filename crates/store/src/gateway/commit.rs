@@ -37,7 +37,8 @@ fn runs(change: &Change) -> impl Iterator<Item = &Arc<RunRef>> {
     });
     let calls = change.calls.iter().map(|call| &call.run);
     let actions = change.actions.iter().map(|row| &row.action.said.run);
-    let counted = change.add.iter().map(|add| &add.run);
+    let counted = change.add.iter().chain(&change.give_back);
+    let counted = counted.map(|add| &add.run);
     let woken = change.wake.iter().chain(&change.woken);
     let woken = woken.map(|wake| &wake.run);
     calls
@@ -134,6 +135,7 @@ fn statements(
         statements.push(calls::put(codec, call)?);
     }
     statements.extend(change.add.iter().map(calls::raise));
+    statements.extend(change.give_back.iter().map(calls::lower));
     for row in &change.actions {
         statements.push(actions::put(codec, row)?);
     }

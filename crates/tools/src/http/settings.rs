@@ -13,9 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::body;
 use super::result::Wanted;
 use super::template::{Address, Template};
+use super::{body, effect};
 use crate::setting::{LevelName, Setting};
 
 /// How long a call may take unless it is said, in seconds.
@@ -80,6 +80,21 @@ pub struct HttpTool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<LevelName>")]
     pub level: Option<Level>,
+    /// The header that carries the key of a call which changes something: the same on every attempt, and another for
+    /// every call. `Idempotency-Key` if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_header: Option<String>,
+    /// Whether the server does what has the same key only once. Then a call whose answer nobody saw is sent again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recognises_key: bool,
+    /// The statuses, of 400 to 499, by which the server says that it did nothing. After any other failure nobody knows
+    /// what came of the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nothing_happened: Vec<u16>,
+    /// Where a call is looked up whose answer nobody saw, with `{idempotency_key}` in it and arguments as in `url`. A
+    /// success says that it was done, 404 that it was not; `result` names the receipt in either answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup_url: Option<String>,
     /// How long a call may take, in seconds, at most 600. 20 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<f64>,
@@ -171,6 +186,11 @@ impl HttpTool {
         self.check_method(&mut mistakes);
         let used = self.check_places(&mut mistakes);
         self.check_arguments(&used, &mut mistakes);
+        mistakes.extend(effect::mistakes(self));
+        if let Some(name) = &self.idempotency_header {
+            let named = header_mistake(name, &Setting::Text(String::new()));
+            mistakes.extend(named.map(|why| why.replacen("`headers`", "`idempotency_header`", 1)));
+        }
         mistakes.extend(Wanted::new(self).err());
         let seconds = self.timeout_seconds.unwrap_or(DEFAULT_SECONDS);
         if !(seconds > 0.0 && seconds <= MAX_SECONDS) {

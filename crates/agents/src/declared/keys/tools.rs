@@ -91,6 +91,32 @@ static HTTP: Table = Table {
             "What the call does to the world. GET reads; a POST that only reads has to say so.",
         ),
         key(
+            "idempotency_header",
+            text(128, Form::Filled),
+            "The header that carries the key of a call which changes something; `Idempotency-Key` if left out.",
+        ),
+        key(
+            "recognises_key",
+            Kind::Flag,
+            "Whether the server does what has the same key only once: a call whose answer nobody saw is then sent again.",
+        ),
+        key(
+            "nothing_happened",
+            Kind::List {
+                most: 64,
+                of: &Kind::Whole {
+                    least: 400,
+                    most: 499,
+                },
+            },
+            "The statuses by which the server says that it did nothing; after any other failure nobody knows.",
+        ),
+        key(
+            "lookup_url",
+            text(4_000, Form::Filled),
+            "Where a call is looked up whose answer nobody saw: `https://shop.example.com/refunds/{idempotency_key}`.",
+        ),
+        key(
             "timeout_seconds",
             Kind::Number {
                 least: 0.001,
