@@ -256,7 +256,13 @@ async fn what_changes_between_the_claim_and_the_deed_is_not_done_either() {
     let row = stage.row(row.id()).await;
     assert_eq!((row.state, row.sending.times), (State::Drifted, 0));
     assert_eq!((row.changed.len(), stage.done()), (1, 0));
-    let told = ["proposed", "decided", "attempt_started", "drifted"];
+    let told = [
+        "proposed",
+        "decided",
+        "revalidated",
+        "attempt_started",
+        "drifted",
+    ];
     assert_eq!(stage.audit().await, told);
 }
 

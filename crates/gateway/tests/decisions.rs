@@ -290,7 +290,7 @@ async fn edited_arguments_are_judged_like_any_others() {
         .edit(&row, &row.digest, "ann", r#"{"cents":5000}"#)
         .await;
     assert!(
-        matches!(&denied, Err(ApprovalError::BadArgs(why)) if why.contains("a rule denies it")),
+        matches!(&denied, Err(ApprovalError::BadArgs(why)) if why.contains("it is denied by `huge`")),
         "{denied:?}"
     );
     let new = gateway

@@ -392,7 +392,8 @@ fn a_small_refund_is_made_without_a_question_and_the_second_one_asks() {
     let granted = "ask:issue_refund, grant small refunds";
     let signed: Vec<_> = asked.iter().map(|line| line.contains(granted)).collect();
     assert_eq!(signed, [true, true, false, false], "{}", listed.out);
-    let denied = lines("policy_decided");
+    let mut denied = lines("policy_decided");
+    denied.retain(|line| line.contains("denied"));
     let [denied] = denied.as_slice() else {
         panic!("{}", listed.out);
     };
@@ -411,7 +412,7 @@ fn a_small_refund_is_made_without_a_question_and_the_second_one_asks() {
         })
         .map(|entry| entry["event"]["fields"]["policy"].as_str().unwrap().len())
         .collect();
-    assert_eq!(hashes, [64; 5]);
+    assert_eq!(hashes, [64; 7]);
     let whole = sandbox.run(&["audit", "verify"]);
     assert_eq!(whole.code, 0, "{}{}", whole.out, whole.err);
 }

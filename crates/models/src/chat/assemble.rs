@@ -191,9 +191,9 @@ impl Assembler {
     /// Ends the answer.
     ///
     /// # Errors
-    /// [`ModelError::Empty`] if there is neither a call nor a text of more than blanks.
+    /// [`ModelError::Empty`] if there is neither text nor a call.
     pub fn finish(mut self) -> Result<ChatReply, ModelError> {
-        if self.text.trim().is_empty() && self.calls.is_empty() {
+        if self.text.is_empty() && self.calls.is_empty() {
             return Err(ModelError::Empty {
                 usage: self.usage.map(Box::new),
             });

@@ -461,10 +461,3 @@ async fn a_whole_answer_is_given_although_its_stream_does_not_end() {
     let reply = streamed(Play::Hang(drip(events))).await.unwrap();
     assert_eq!(reply.message.text(), "hi");
 }
-
-#[tokio::test]
-async fn an_answer_of_blanks_is_empty() {
-    let body = r#"{"choices":[{"message":{"content":"  \\n "},"finish_reason":"stop"}]}"#;
-    let error = complete(Play::json(body)).await.unwrap_err();
-    assert_eq!(error, ModelError::Empty { usage: None });
-}
