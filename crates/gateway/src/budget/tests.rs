@@ -12,6 +12,7 @@ fn limits() -> Limits {
         micro_dollars: 500,
         children: 2,
         per_tool: BTreeMap::from([("search".to_owned(), 1)]),
+        per_user_day: DayLimits::default(),
     }
 }
 
