@@ -424,35 +424,6 @@ static FLOW_TABLE: Table = Table {
             },
             "The targets of effects. An effect without one cannot happen in a run that has read untrusted text.",
         ),
-        key(
-            "per_user_day",
-            Kind::Table(&DAY_TABLE),
-            "What the run's user may use on one day (in UTC) in all runs together.",
-        ),
-    ],
-    one_of: &[],
-};
-
-static DAY_TABLE: Table = Table {
-    keys: &[
-        key(
-            "max_tool_calls",
-            COUNT,
-            "Tool calls, denied ones too. Not limited if left out.",
-        ),
-        key(
-            "max_tokens",
-            COUNT,
-            "Tokens, in and out. Not limited if left out.",
-        ),
-        key(
-            "max_cost",
-            Kind::Number {
-                least: 0.0,
-                most: 1e9,
-            },
-            "US dollars; needs the model's price in paraph.toml. Not limited if left out.",
-        ),
     ],
     one_of: &[],
 };
