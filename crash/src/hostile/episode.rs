@@ -13,6 +13,7 @@ use paraph_gateway::{
     Reply, Scope, Session, State, Step, Stop, Store, ToolCall, Verifier, Waiting, Why,
     parse_action,
 };
+use sha2::{Digest as _, Sha256};
 
 use super::stage::{Done, Ledger, Stage};
 use super::words::Words;
@@ -233,8 +234,20 @@ impl Episode {
             .collect();
         let dropped =
             std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner));
-        for (id, args) in dropped {
-            let id: ActionId = id.parse()?;
+        // The tool that is known only at run time is told no id, only the key that was made of one.
+        let keys: BTreeMap<String, ActionId> = self
+            .approved
+            .keys()
+            .map(|id| (key_of(&self.thread, *id), *id))
+            .collect();
+        for (key, args) in dropped {
+            let Some(id) = keys.get(&key).copied() else {
+                self.count(UNAPPROVED, 1);
+                self.wrong.push(format!(
+                    "{key} was done, and is no key of what was approved"
+                ));
+                continue;
+            };
             let row = self.desk().show(id).await?;
             happened.push((id, row.digest, args));
         }
@@ -292,4 +305,10 @@ fn asked_anew(row: &ActionRow) -> Waiting {
         expires_ms: said.expires_ms,
         due_ms: row.due_ms,
     }
+}
+
+/// The idempotency key of an action, as the gateway's documentation says how it is made.
+fn key_of(tenant: &str, id: ActionId) -> String {
+    let text = format!("paraph/key/v1 {} {tenant} {id}", tenant.len());
+    format!("{:x}", Sha256::digest(text))
 }

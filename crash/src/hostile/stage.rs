@@ -95,7 +95,7 @@ pub(super) struct Stage {
     pub(super) ledger: Ledger,
     /// What the time is, in milliseconds.
     pub(super) clock: Arc<AtomicU64>,
-    /// What the tool did that is known only at run time: the action's id, and the arguments.
+    /// What the tool did that is known only at run time: the key, and the arguments.
     pub(super) dropped: Arc<Mutex<Vec<(String, String)>>>,
 }
 

@@ -201,7 +201,7 @@ impl<A> Signed<'_, A> {
     }
 }
 
-/// The idempotency key of an action.
+/// The idempotency key of an action: SHA-256 of `paraph/key/v1`, the tenant's length in bytes, the tenant and the id.
 pub(super) fn key_of(action: &Action) -> String {
     let tenant = &action.said.run.tenant;
     let (length, id) = (tenant.len(), action.id);
