@@ -157,7 +157,7 @@ fn serve(
     }
     let last = answer.body.last().copied().unwrap_or(b' ');
     while answer.manner == Manner::Endless && !ended.load(Ordering::SeqCst) {
-        stream.write_all(&[last])?;
+        stream.write_all(&[last; 64])?;
         stream.flush()?;
         thread::yield_now();
     }
