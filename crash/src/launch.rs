@@ -178,7 +178,7 @@ impl Launch {
             text
         });
         Ok(Running {
-            child,
+            child: Held(child),
             out,
             err,
             lines,
@@ -188,9 +188,20 @@ impl Launch {
     }
 }
 
+/// A process that does not outlive whoever has started it.
+struct Held(Child);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // It may be over.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A child that is alive. It is killed when this is dropped.
 pub struct Running {
-    child: Child,
+    child: Held,
     out: JoinHandle<()>,
     err: JoinHandle<String>,
     lines: Receiver<Line>,
@@ -201,7 +212,7 @@ pub struct Running {
 impl Running {
     /// Its process.
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     /// How long it has lived so far.
@@ -233,12 +244,12 @@ impl Running {
                 Ok(line) => self.read.push(line),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
-                    self.child.kill()?;
+                    self.child.0.kill()?;
                     break;
                 }
             }
         }
-        let status = self.child.wait()?;
+        let status = self.child.0.wait()?;
         let lived = self.began.elapsed();
         // The pipe is at its end now; what was in it is still read.
         let _ = self.out.join();
