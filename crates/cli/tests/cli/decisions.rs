@@ -299,3 +299,41 @@ fn what_a_run_asked_for_is_taken_back_when_a_later_one_leaves_it_behind() {
         (1, &json!(second.id))
     );
 }
+
+#[test]
+fn what_nobody_decides_about_in_time_is_over_and_no_refusal_of_a_person() {
+    let shop = Shop::new();
+    let agent = std::fs::read_to_string(shop.sandbox.path("clerk.toml")).unwrap();
+    let short = "approve = [\"pay_back\"]\nask = { expires = 1 }";
+    let agent = agent.replace("approve = [\"pay_back\"]", short);
+    shop.sandbox.file("clerk.toml", &agent);
+    let waiting = shop.asked("t-1");
+    // Its time passes by the clock of the store, which nobody can turn from here.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while shop.show(&waiting)["state"] != "expired" {
+        assert!(std::time::Instant::now() < until, "it does not expire");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let late = shop.approvals(&["approve", &waiting.id, "--digest", &waiting.digest]);
+    assert_eq!(late.code, 6, "{}", late.err);
+    assert!(
+        late.err.contains("is expired already (by the clock, "),
+        "{}",
+        late.err
+    );
+    let resumed = shop
+        .sandbox
+        .run(&["runs", "resume", "--thread", "t-1", "--json"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    let result = resumed.json();
+    assert!(
+        read(&result)[0].contains("Nobody decided about this call in time."),
+        "{result}"
+    );
+    assert_eq!(shop.paid(), Vec::<Value>::new());
+    let row = shop.show(&waiting);
+    assert_eq!(
+        (&row["closes"], &row["ended"]["by"]),
+        (&json!(true), &json!("the clock"))
+    );
+}
