@@ -325,6 +325,14 @@ impl Budget {
         }
     }
 
+    /// Whether model calls out of this purse are limited: by itself or by one above it.
+    pub(crate) fn limits_models(&self) -> bool {
+        let state = self.lock();
+        let limits = state.purse.limits();
+        let own = limits.tokens != UNLIMITED || limits.micro_dollars != UNLIMITED;
+        own || self.parent().is_some_and(Budget::limits_models)
+    }
+
     /// What this purse's user may use on one day: the stricter of its own limits and those above it.
     pub fn per_user_day(&self) -> DayLimits {
         let own = self.lock().purse.limits().per_user_day;

@@ -32,6 +32,7 @@ use futures::future::join_all;
 use judging::Taint;
 use ledger::Ledger;
 pub(crate) use looking::resolved;
+pub(crate) use signing::fixed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Whose run a session is, and how it answers.

@@ -114,6 +114,20 @@ pub struct Wake {
     pub due_ms: u64,
 }
 
+impl Wake {
+    /// What wakes the run of an action, at that time.
+    pub(crate) fn of(row: &ActionRow, due_ms: u64) -> Wake {
+        let said = &row.action.said;
+        Wake {
+            run: said.run.clone(),
+            key: said.key.clone(),
+            action: row.id(),
+            version: row.version,
+            due_ms,
+        }
+    }
+}
+
 /// A kill switch that is on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kill {

@@ -309,10 +309,8 @@ async fn an_edited_action_is_another_one_and_runs_in_the_place_of_the_first() {
     );
 }
 
-/// Gives no receipt the first time, whether or not it did anything.
+/// Gives no receipt.
 struct Lossy {
-    pay: Pay,
-    arrives: bool,
     found: Found<String>,
 }
 
@@ -327,9 +325,6 @@ impl Effect for Lossy {
     }
 
     async fn run(&self, warrant: Warrant<'_, Self>) -> Result<String, EffectError> {
-        if self.arrives {
-            let _ = self.pay.paid();
-        }
         match warrant.args.cents {
             13 => std::future::pending().await,
             _ => Err(EffectError::unknown("the answer was lost")),
@@ -356,8 +351,6 @@ async fn what_nobody_saw_the_end_of_is_looked_up_and_never_blindly_repeated() {
         for amount in [1, 13] {
             let stage = Stage::new();
             let lossy = Lossy {
-                pay: stage.pay.clone(),
-                arrives: true,
                 found: found.clone(),
             };
             let gateway = Gateway::builder(stage.store.clone())
@@ -836,5 +829,140 @@ fn a_tool_that_changes_something_without_a_warrant_is_not_taken() {
         built.unwrap_err().to_string(),
         "the gateway cannot be built:\n  `sly` changes something (write): it has to be an `Effect`, which runs by its \
          warrant alone"
+    );
+}
+
+#[tokio::test]
+async fn what_has_expired_is_not_edited_into_something_that_has_not() {
+    let stage = Stage::new();
+    let session = stage.session(scope()).await;
+    let question = waits(session.call("k", &cents(10)).await.unwrap());
+    let gateway = stage.gateway(Ask::default());
+    let row = stage.desk().show(question.action).await.unwrap();
+    stage.later(Ask::default().expires.as_secs() + 1);
+    let late = gateway
+        .edit(&row, &row.digest, "ann", r#"{"cents":9}"#)
+        .await;
+    assert!(
+        matches!(&late, Err(ApprovalError::Conflict(row)) if row.state == State::Expired),
+        "{late:?}"
+    );
+    assert_eq!(stage.desk().list(&State::ALL).await.unwrap().len(), 1);
+    // The run goes on: nobody decided.
+    assert_eq!(stage.desk().wakes().await.unwrap().len(), 1);
+}
+
+/// Whoever can write the store makes an action of which nobody is said to have seen the end, so that it is sent again.
+#[tokio::test]
+async fn what_nobody_signed_is_not_sent_again_either() {
+    let stage = Stage::new();
+    let policy = Policy::new().ask("pay", Ask::default());
+    let gateway = Gateway::builder(stage.store.clone())
+        .effect(stage.pay.clone())
+        .policy(policy)
+        .build()
+        .unwrap();
+    let session = gateway.session(scope(), Limits::default()).await.unwrap();
+    let question = waits(session.call("k", &cents(1)).await.unwrap());
+    let row = stage.desk().show(question.action).await.unwrap();
+    let forged = ActionRow {
+        state: State::Unknown,
+        version: row.version + 1,
+        due_ms: Some(0),
+        ..row
+    };
+    stage
+        .store
+        .commit(Change {
+            actions: vec![forged],
+            ..Change::default()
+        })
+        .await
+        .unwrap();
+    let now = waits(session.call("k", &cents(1)).await.unwrap());
+    assert_eq!((now.why, now.due_ms), (Why::Unknown, None));
+    let row = stage.desk().show(question.action).await.unwrap();
+    assert_eq!(
+        row.ended.unwrap().why,
+        "the stored bytes are not those that were signed"
+    );
+    assert!(stage.pay.paid().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_calls_about_the_same_at_the_same_time_a_grant_signs_one() {
+    for _ in 0..20 {
+        let stage = Stage::new();
+        let grant = Grant {
+            at_most: vec![("/cents".into(), 500)],
+            per_day: Some(100),
+            ..Grant::new("small", "pay", u64::MAX)
+        };
+        let policy = Policy::new().ask("pay", Ask::default()).grant(grant);
+        let gateway = Gateway::builder(stage.store.clone())
+            .effect(stage.pay.clone())
+            .policy(policy)
+            .build()
+            .unwrap();
+        let limits = Limits {
+            tool_calls: 8,
+            ..Limits::default()
+        };
+        let session = gateway.session(scope(), limits).await.unwrap();
+        // Of other arguments each, all about the same.
+        let calls = (1..=8).map(|n| {
+            let session = session.clone();
+            tokio::spawn(async move { session.call(&format!("k{n}"), &cents(n)).await })
+        });
+        let mut waiting = 0;
+        for call in futures::future::join_all(calls).await {
+            waiting += u32::from(matches!(call.unwrap().unwrap(), Reply::Waiting(_)));
+        }
+        assert_eq!((stage.pay.paid().len(), waiting), (1, 7));
+    }
+}
+
+#[tokio::test]
+async fn who_edits_into_what_was_signed_before_is_told_so() {
+    let stage = Stage::new();
+    let policy = Policy::new().ask("comment", Ask::default());
+    let gateway = Gateway::builder(stage.store.clone())
+        .effect(stage.comment.clone())
+        .policy(policy)
+        .build()
+        .unwrap();
+    let session = gateway.session(scope(), Limits::default()).await.unwrap();
+    let desk = stage.desk();
+    let write = |text: &str| ToolCall::native("comment", &format!(r#"{{"text":"{text}"}}"#));
+    let first = waits(session.call("a", &write("hello")).await.unwrap());
+    desk.approve(first.action, &first.digest, "ann")
+        .await
+        .unwrap();
+    assert!(seen(session.call("a", &write("hello")).await.unwrap()).ok());
+    let second = waits(session.call("b", &write("bye")).await.unwrap());
+    let row = desk.show(second.action).await.unwrap();
+    assert_eq!(row.action.said.again, None);
+    let edited = gateway
+        .edit(&row, &row.digest, "ann", r#"{"text":"hello"}"#)
+        .await
+        .unwrap();
+    assert_eq!(edited.action.said.again, Some(first.action));
+    // What somebody has closed is not reached by way of an edit.
+    let third = waits(session.call("c", &write("never")).await.unwrap());
+    desk.reject(third.action, &third.digest, "ann", "no")
+        .await
+        .unwrap();
+    let fourth = waits(session.call("d", &write("well")).await.unwrap());
+    let row = desk.show(fourth.action).await.unwrap();
+    let closed = gateway
+        .edit(&row, &row.digest, "ann", r#"{"text":"never"}"#)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        closed,
+        ApprovalError::BadArgs(format!(
+            "what it is about then is closed by the action {}",
+            third.action
+        ))
     );
 }

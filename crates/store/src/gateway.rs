@@ -114,7 +114,7 @@ impl<D: Database> Durable<D> {
 
 impl<D: Database> Store for Durable<D> {
     fn commit(&self, change: Change) -> StoreFuture<'_, ()> {
-        let lane = commit::lane(&change).to_owned();
+        let lane = commit::lane(&change).into_owned();
         let locks = commit::locks(&change, &lane);
         let (codec, change) = (self.codec.clone(), Arc::new(change));
         let done = self.write_locked(&lane, locks, move |tx| {

@@ -96,7 +96,11 @@ impl ActionRow {
     ) -> Result<Voted, Refusal> {
         self.looked_at(digest)?;
         let by = Signer::Person(person.clone());
-        if self.votes.iter().any(|vote| vote.by == by) {
+        if self
+            .votes
+            .iter()
+            .any(|vote| vote.person() == Some(person.id.as_str()))
+        {
             // However far it has come meanwhile, the answer is the same.
             return Ok(Voted::Already);
         }
@@ -104,9 +108,7 @@ impl ActionRow {
             return Err(Refusal::State);
         }
         self.may_sign(person)?;
-        if now_ms >= self.action.said.expires_ms {
-            return Err(Refusal::Late);
-        }
+        self.in_time(now_ms)?;
         let mut row = self.clone();
         // What was said when it was held is about votes that are void.
         row.ended = None;
@@ -125,6 +127,14 @@ impl ActionRow {
             },
         };
         Ok(Voted::Counted(Box::new(row)))
+    }
+
+    /// Whoever decides has to do so before it expires, whatever they decide.
+    fn in_time(&self, at_ms: u64) -> Result<(), Refusal> {
+        match self.state.is_undecided() && at_ms >= self.action.said.expires_ms {
+            true => Err(Refusal::Late),
+            false => Ok(()),
+        }
     }
 
     fn may_sign(&self, person: &Person) -> Result<(), Refusal> {
@@ -148,10 +158,15 @@ impl ActionRow {
     /// Whether enough people have approved these very bytes, or a grant has.
     pub(crate) fn is_signed(&self) -> bool {
         let own = self.votes.iter().all(|vote| vote.digest == self.digest);
-        let by_rule = |vote: &Vote| matches!(vote.by, Signer::Rule(_));
         let people: BTreeSet<&str> = self.votes.iter().filter_map(Vote::person).collect();
         let wanted = usize::try_from(self.action.said.quorum).unwrap_or(usize::MAX);
-        own && (self.votes.iter().any(by_rule) || people.len() >= wanted.max(1))
+        own && (self.is_by_rule() || people.len() >= wanted.max(1))
+    }
+
+    /// Whether a grant has signed it.
+    pub(crate) fn is_by_rule(&self) -> bool {
+        let by_rule = |vote: &Vote| matches!(vote.by, Signer::Rule(_));
+        self.votes.iter().any(by_rule)
     }
 
     /// A person says no.
@@ -160,6 +175,7 @@ impl ActionRow {
         if self.state == State::Rejected && self.ended.as_ref().map(|e| &e.by) == Some(&ended.by) {
             return Ok(None);
         }
+        self.in_time(ended.at_ms)?;
         let mut row = self.ended(State::Rejected, ended)?;
         row.closes = true;
         Ok(Some(row))
@@ -190,6 +206,7 @@ impl ActionRow {
         if self.state == state && self.ended.as_ref().is_some_and(same) {
             return Ok(None);
         }
+        self.in_time(ended.at_ms)?;
         self.ended(state, ended).map(Some)
     }
 
@@ -205,16 +222,19 @@ impl ActionRow {
         self.state == State::Superseded && self.replaced_by.is_none()
     }
 
-    /// A person puts another action in its place.
-    pub(crate) fn edit(
-        &self,
-        digest: &str,
-        (by, new): (Ended, ActionId),
-    ) -> Result<ActionRow, Refusal> {
+    /// A person puts another action in its place; which one, the caller adds.
+    pub(crate) fn edit(&self, digest: &str, by: Ended) -> Result<ActionRow, Refusal> {
         self.looked_at(digest)?;
-        let mut row = self.ended(State::Edited, by)?;
-        row.replaced_by = Some(new);
-        Ok(row)
+        self.in_time(by.at_ms)?;
+        self.ended(State::Edited, by)
+    }
+
+    /// Whether somebody signed for it, and it may have happened or still happen by that.
+    pub(crate) fn was_signed(&self) -> bool {
+        matches!(
+            self.state,
+            State::Approved | State::Executing | State::Unknown | State::Succeeded
+        )
     }
 
     /// Nobody decided, or nobody started it, in time.

@@ -128,6 +128,11 @@ fn who_wrote_the_bytes_is_not_one_of_several_who_approve_them() {
         panic!()
     };
     assert_eq!((two.state, two.votes.len()), (State::Approved, 2));
+    // However sure it is who they are, they are one.
+    assert_eq!(
+        one.approve(&Person::verified("ann"), &digest, 10),
+        Ok(Voted::Already)
+    );
     assert_eq!(two.approve(&"eve".into(), &digest, 10), Err(Refusal::State));
     assert_eq!(
         row.approve(&"ann".into(), "other", 10),
@@ -148,6 +153,24 @@ fn who_wrote_the_bytes_is_not_one_of_several_who_approve_them() {
         row.approve(&Person::verified("ann"), &row.digest, 10)
             .is_ok()
     );
+}
+
+#[test]
+fn no_decision_comes_in_time_once_it_has_expired() {
+    let row = row();
+    let digest = row.digest.clone();
+    let at = |at_ms| Ended { at_ms, ..by("ann") };
+    for (at_ms, in_time) in [(999, true), (1_000, false)] {
+        let found = [
+            row.approve(&"ann".into(), &digest, at_ms).map(|_| ()),
+            row.reject(&digest, at(at_ms)).map(|_| ()),
+            row.ask_change(&digest, at(at_ms)).map(|_| ()),
+            row.respond(&digest, at(at_ms)).map(|_| ()),
+            row.edit(&digest, at(at_ms)).map(|_| ()),
+        ];
+        let expected = if in_time { Ok(()) } else { Err(Refusal::Late) };
+        assert_eq!(found, [(); 5].map(|()| expected.clone()), "{at_ms}");
+    }
 }
 
 /// Everything that can be done to an action.
@@ -182,7 +205,7 @@ fn done(row: &ActionRow, deed: Deed, now_ms: u64) -> Option<ActionRow> {
             }
         }
         Deed::Reject => row.reject(&digest, by("ann")).ok().flatten(),
-        Deed::Edit => row.edit(&digest, (by("ann"), ActionId::fresh())).ok(),
+        Deed::Edit => row.edit(&digest, by("ann")).ok(),
         Deed::Expire => row.expire(now_ms).ok(),
         Deed::Hold => row.hold().ok(),
         Deed::Cancel => row.cancel(by("ann")).ok(),

@@ -75,20 +75,16 @@ impl ActionRow {
         event.draft_with([("to".to_owned(), Field::from(to))].into())
     }
 
-    /// That a grant signed it, and what that took of the grant.
+    /// What the grant that signed it has less by that.
     pub(crate) fn told_granted(&self, fit: &Fit<'_>) -> Vec<Draft> {
         let said = &self.action.said;
-        let of = |kind| self.about(kind, said.created_ms).with("grant", fit.grant);
-        let signed = of(EventKind::PolicyDecided).with("policy", said.policy.as_str());
         let taken = fit.takes.iter().map(|take| {
-            let event = of(EventKind::Budget).with("counter", take.counter.as_str());
-            event.with("by", take.by).with("most", take.max)
+            let event = self.about(EventKind::Budget, said.created_ms);
+            let event = event.with("grant", fit.grant);
+            let event = event.with("counter", take.counter.as_str());
+            event.with("by", take.by).with("most", take.max).draft()
         });
-        [signed]
-            .into_iter()
-            .chain(taken)
-            .map(Event::draft)
-            .collect()
+        taken.collect()
     }
 
     /// Something about this action, which says neither its state nor its version.

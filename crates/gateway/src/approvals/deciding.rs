@@ -186,7 +186,12 @@ impl Approvals {
                 row.cancel(by_person(&person, &why, at_ms)).map(Some)
             });
             match ended.await {
-                Ok(_) => count += 1,
+                Ok(row) => {
+                    count += 1;
+                    // Its run goes no further: nobody is there to be woken.
+                    let at_ms = row.ended.as_ref().map_or(0, |ended| ended.at_ms);
+                    self.woken(&Wake::of(&row, at_ms)).await?;
+                }
                 // It was started, or somebody decided.
                 Err(ApprovalError::Conflict(_)) => {}
                 Err(error) => return Err(error),
@@ -245,24 +250,17 @@ impl Approvals {
         for _ in 0..MAX_LOOKS {
             let row = self.show(id).await?;
             let now_ms = self.now().await?;
-            let to = match next(&row, now_ms) {
-                Ok(Some(to)) => to,
+            let (to, late) = match next(&row, now_ms) {
+                Ok(Some(to)) => (to, false),
                 Ok(None) => return Ok(row),
                 Err(Refusal::Late) => match row.expire(now_ms) {
-                    Ok(expired) => expired,
+                    Ok(expired) => (expired, true),
                     Err(_) => return Err(ApprovalError::Conflict(Box::new(row))),
                 },
                 Err(refusal) => return Err(refused(refusal, row)),
             };
-            let late = to.state == State::Expired;
             match self.store.commit(decided(&row, &to, now_ms)).await {
-                Ok(()) if late && row.state != State::Expired => {
-                    let swept = next(&row, now_ms).is_ok();
-                    return match swept {
-                        true => Ok(to),
-                        false => Err(ApprovalError::Conflict(Box::new(to))),
-                    };
-                }
+                Ok(()) if late => return Err(ApprovalError::Conflict(Box::new(to))),
                 Ok(()) => return Ok(to),
                 Err(StoreError::Refused(_)) => {}
                 Err(error) => return Err(error.into()),
@@ -274,15 +272,7 @@ impl Approvals {
 
 /// One commit: the next row, the audit, and a wake for the run if it can go on.
 fn decided(from: &ActionRow, to: &ActionRow, now_ms: u64) -> Change {
-    let said = &to.action.said;
     let goes_on = to.state != from.state && !to.state.is_undecided();
-    let wake = Wake {
-        run: said.run.clone(),
-        key: said.key.clone(),
-        action: to.id(),
-        version: to.version,
-        due_ms: now_ms,
-    };
     Change {
         guards: vec![Guard::At {
             id: from.id(),
@@ -290,7 +280,7 @@ fn decided(from: &ActionRow, to: &ActionRow, now_ms: u64) -> Change {
         }],
         audit: vec![to.told(kind(from, to), now_ms)],
         actions: vec![to.clone()],
-        wake: goes_on.then_some(wake).into_iter().collect(),
+        wake: goes_on.then(|| Wake::of(to, now_ms)).into_iter().collect(),
         ..Change::default()
     }
 }

@@ -9,7 +9,7 @@ use crate::call::ToolCall;
 use crate::gateway::Gateway;
 use crate::policy::{Ask, Request, Targets, Verdict};
 use crate::record::Ruling;
-use crate::store::{Change, Guard, StoreError};
+use crate::store::{Change, Find, Guard, StoreError};
 
 impl Gateway {
     /// Puts other arguments in the place of an action's: a new action with a new digest, under the same key. Whoever
@@ -28,20 +28,26 @@ impl Gateway {
         for _ in 0..MAX_LOOKS {
             let row = desk.show(row.id()).await?;
             let at_ms = desk.now().await?;
-            let edited = self.edited(&row, &person, (arguments, at_ms)).await;
-            let (said, ruling) = edited?;
-            let new =
-                Action::of(said).map_err(|error| ApprovalError::BadArgs(error.to_string()))?;
             let ended = Ended {
                 by: Signer::Person(person.clone()),
                 why: String::new(),
                 at_ms,
             };
-            let old = row.edit(digest, (ended, new.id));
-            let old = old.map_err(|refusal| match refusal {
-                Refusal::OtherDigest => ApprovalError::OtherDigest,
-                _ => ApprovalError::Conflict(Box::new(row.clone())),
-            })?;
+            let mut old = match row.edit(digest, ended) {
+                Ok(old) => old,
+                Err(Refusal::OtherDigest) => return Err(ApprovalError::OtherDigest),
+                Err(Refusal::Late) => {
+                    // What comes too late is written down as over, as for every other decision.
+                    let expired = desk.decide(row.id(), |row, now_ms| row.expire(now_ms).map(Some));
+                    return Err(ApprovalError::Conflict(Box::new(expired.await?)));
+                }
+                Err(_) => return Err(ApprovalError::Conflict(Box::new(row))),
+            };
+            let edited = self.edited(&row, &person, (arguments, at_ms)).await;
+            let (said, ruling) = edited?;
+            let new =
+                Action::of(said).map_err(|error| ApprovalError::BadArgs(error.to_string()))?;
+            old.replaced_by = Some(new.id);
             let new = ActionRow::proposed(new, None);
             let told = [
                 old.told(EventKind::Decided, at_ms),
@@ -75,7 +81,21 @@ impl Gateway {
         let call = ToolCall::new(said.tool.clone(), arguments);
         let call = call.map_err(|error| bad(error.to_string()))?;
         tool.check(call.args()).map_err(bad)?;
-        let prepared = tool.prepare(call.args()).map_err(|error| bad(error.text))?;
+        let prepared = crate::session::fixed(tool, call.args()).map_err(bad)?;
+        let same = Find::Subject {
+            tenant: &said.run.tenant,
+            thread: &said.run.thread,
+            subject: &prepared.subject,
+        };
+        let mut earlier = parts.store.actions(same).await?;
+        earlier.retain(|other| other.id() != row.id());
+        if let Some(closed) = earlier.iter().rev().find(|other| other.closes) {
+            let id = closed.id();
+            return Err(bad(format!(
+                "what it is about then is closed by the action {id}"
+            )));
+        }
+        let again = earlier.iter().rev().find(|other| other.was_signed());
         let resolved = crate::session::resolved(tool, &prepared.args).await;
         let resolved = resolved.map_err(|error| bad(error.text))?;
         let judged = parts.rules.decide(&Request {
@@ -107,6 +127,7 @@ impl Gateway {
             says: prepared.says,
             subject: prepared.subject,
             resolved,
+            again: again.map(ActionRow::id),
             edited: Some((row.id(), person.id.clone())),
             created_ms: now_ms,
             expires_ms: now_ms.saturating_add(stood.min(asked)),

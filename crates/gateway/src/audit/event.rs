@@ -32,9 +32,9 @@ pub enum EventKind {
     Shown,
     /// A person decided, or gave one of several votes.
     Decided,
-    /// A standing grant signed.
+    /// A rule denied a call.
     PolicyDecided,
-    /// A signed action was looked at once more, and nothing spoke against starting it.
+    /// A signed action was looked at once more: nothing spoke against starting it, or nobody could tell yet.
     Revalidated,
     /// What was signed is not what would happen.
     Drifted,
@@ -46,7 +46,7 @@ pub enum EventKind {
     Unknown,
     /// Somebody or something found out what came of it.
     Reconciled,
-    /// A kill switch came before the start.
+    /// A kill switch came before the start, or whoever signed may not any more.
     Held,
     /// Nobody decided, or nobody started it, in time.
     Expired,

@@ -93,10 +93,7 @@ impl Signatures {
     }
 
     fn sign(&mut self, action: &str, event: &Event) -> Result<(), BrokenLink> {
-        let signs = matches!(
-            event.kind,
-            EventKind::Proposed | EventKind::Decided | EventKind::PolicyDecided
-        );
+        let signs = matches!(event.kind, EventKind::Proposed | EventKind::Decided);
         if !signs || self.signed.contains_key(action) {
             return Ok(());
         }

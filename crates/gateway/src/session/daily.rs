@@ -43,9 +43,8 @@ impl Session {
         let most = most.into();
         let budget = &self.0.budget;
         let purse = budget.reserve(most)?;
-        let (limits, day_limits) = (budget.limits(), budget.per_user_day());
-        let capped = limits.tokens != UNLIMITED || limits.micro_dollars != UNLIMITED;
-        let stored = match (capped, day_limits.limits_models()) {
+        let day_limits = budget.per_user_day();
+        let stored = match (budget.limits_models(), day_limits.limits_models()) {
             (false, false) => None,
             (_, by_day) => {
                 let mut change = Change {

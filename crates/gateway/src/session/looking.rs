@@ -10,6 +10,7 @@ use crate::json::Json;
 use crate::policy::{Ask, Verdict};
 use crate::rights::Entitled;
 use crate::tool::{Registered, ToolError};
+use std::collections::BTreeSet;
 
 /// What a look at a signed action found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,10 +80,14 @@ impl Session {
     }
 
     /// Why what was signed is not what would happen now, as far as that is known here.
-    fn drifted(&self, tool: &Registered, row: &ActionRow, now_ms: u64) -> Option<String> {
+    pub(super) fn drifted(
+        &self,
+        tool: &Registered,
+        row: &ActionRow,
+        now_ms: u64,
+    ) -> Option<String> {
         let action = &row.action;
-        let signed = row.votes.iter().all(|vote| vote.digest == row.digest);
-        if !action.is_intact(&row.digest) || !signed || !self.0.parts.seal.holds(row) {
+        if !action.is_intact(&row.digest) || !row.is_signed() || !self.0.parts.seal.holds(row) {
             return Some("the stored bytes are not those that were signed".to_owned());
         }
         let args = &action.said.args;
@@ -119,14 +124,15 @@ impl Session {
     /// Whether those who signed may: a grant has to be in the policy still, and people are asked about where somebody
     /// knows them.
     async fn entitled(&self, row: &ActionRow, now_ms: u64) -> Result<Entitled, ToolError> {
-        let policy = self.0.parts.rules.policy();
+        let said = &row.action.said;
         for vote in &row.votes {
             let Signer::Rule(name) = &vote.by else {
                 continue;
             };
-            let grant = policy.grants.iter().find(|grant| grant.name == *name);
-            if grant.is_none_or(|grant| grant.tool != row.action.said.tool || grant.until <= now_ms)
-            {
+            let judged = self.judge(&said.tool, &said.args, now_ms);
+            // What nobody has to be asked about any more needs no grant.
+            let asks = judged.verdict != Verdict::Allowed;
+            if asks && !judged.grants.iter().any(|fit| fit.grant == name) {
                 return Ok(Entitled::No(format!(
                     "the grant `{name}`, which signed it, is not in force any more"
                 )));
@@ -153,9 +159,10 @@ fn is_enough(row: &ActionRow, ask: Ask) -> bool {
     });
     let people: Vec<_> = people.collect();
     let by_people = people.len() == row.votes.len();
+    let each: BTreeSet<&str> = people.iter().map(|person| person.id.as_str()).collect();
     let quorum = usize::try_from(ask.quorum).unwrap_or(usize::MAX);
     !by_people
-        || (people.len() >= quorum
+        || (each.len() >= quorum
             && (!ask.verified || people.iter().all(|person| person.verified))
             && (!ask.not_by_requester || people.iter().all(|person| person.id != said.requester)))
 }

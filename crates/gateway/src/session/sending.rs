@@ -135,7 +135,9 @@ impl Session {
             return Ok(Look::Again);
         };
         let stop = self.killed_by(Target::of(&row.action.said)).await?;
-        if let Ok(held) = row.hold() {
+        if row.state == State::Approved {
+            let why = self.ended(KILLED, self.now().await?);
+            let held = row.hold_back(why).map_err(|_| impossible(row))?;
             self.step(row, held, EventKind::Held).await?;
         }
         Err(stop)
@@ -230,9 +232,21 @@ impl Session {
                 }
             }
         };
-        let change = next.change(row);
-        self.commit(change).await.map_err(broken)?;
-        Ok(next.row)
+        let mut change = next.change(row);
+        if next.row.state == State::Approved {
+            // Votes that a kill switch has made void do not come back by this.
+            let scopes = Target::of(&row.action.said).scopes();
+            change.guards.push(Guard::Alive { scopes });
+        }
+        match self.commit(change).await {
+            Ok(()) => Ok(next.row),
+            Err(StoreError::Refused(guard)) if matches!(*guard, Guard::Alive { .. }) => {
+                let held = self.unsent(row, Sight::Killed, now_ms)?;
+                self.commit(held.change(row)).await.map_err(broken)?;
+                Ok(held.row)
+            }
+            Err(error) => Err(broken(error)),
+        }
     }
 
     /// Runs a tool that reads, now that somebody has approved it.
@@ -317,7 +331,7 @@ impl Session {
             }
             change.calls.push(record.clone());
         } else if let Some(due_ms) = to.due_ms {
-            change.wake.push(wake(&to, due_ms));
+            change.wake.push(Wake::of(&to, due_ms));
         }
         self.commit(change).await.map_err(broken)?;
         Ok(Settled { row: to, record })
@@ -370,9 +384,11 @@ impl Session {
         };
         let ended = |why: &str| self.ended(why, now_ms);
         let next = match found {
-            Ok(Found::SendAgain) => {
-                return self.send(ticket, tool, (row, now_ms), injections).await;
-            }
+            // What is handed over is signed, however often: the store may say anything of what was before.
+            Ok(Found::SendAgain) => match self.drifted(tool, &row, now_ms) {
+                None => return self.send(ticket, tool, (row, now_ms), injections).await,
+                Some(why) => row.lose_sight(ended(&why), None),
+            },
             Ok(Found::Done(receipt)) => row.succeed(receipt, ended("")),
             Ok(Found::NotYet(wait)) => {
                 row.lose_sight(ended("it may still arrive"), Some(later(now_ms, wait)))
@@ -408,7 +424,7 @@ impl Unsent {
     fn change(&self, from: &ActionRow) -> Change {
         let row = &self.row;
         let at_ms = row.ended.as_ref().map_or(0, |ended| ended.at_ms);
-        let wakes = row.due_ms.map(|due_ms| wake(row, due_ms));
+        let wakes = row.due_ms.map(|due_ms| Wake::of(row, due_ms));
         Change {
             guards: vec![at(from)],
             audit: vec![row.told(self.kind, at_ms)],
@@ -447,17 +463,6 @@ async fn looked_up(
         Ok(Ok(found)) => found,
         Ok(Err(_)) => Err("looking it up took too long".to_owned()),
         Err(error) => Err(error.to_string()),
-    }
-}
-
-pub(super) fn wake(row: &ActionRow, due_ms: u64) -> Wake {
-    let said = &row.action.said;
-    Wake {
-        run: said.run.clone(),
-        key: said.key.clone(),
-        action: row.id(),
-        version: row.version,
-        due_ms,
     }
 }
 

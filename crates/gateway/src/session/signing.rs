@@ -9,7 +9,7 @@ use super::finish::{After, by_rule};
 use super::{Session, Ticket, broken, failed, resolved};
 use crate::action::{Action, ActionId, ActionRow, Proposal, Resolved, Signer, State, Vote};
 use crate::audit::EventKind;
-use crate::call::ToolCall;
+use crate::call::{ToolCall, sha256};
 use crate::effect::Prepared;
 use crate::json::Json;
 use crate::kill::{self, Target};
@@ -153,9 +153,7 @@ impl Session {
         if let Some(closed) = earlier.iter().rev().find(|row| row.closes) {
             return Ok(Some(failed(ticket.call, ending_failure(closed))));
         }
-        let again = earlier.iter().rev().find(|row| was_signed(row));
-        let left_behind = earlier.iter().filter(|row| self.left_behind(row));
-        let left_behind: Vec<_> = left_behind.cloned().collect();
+        let again = earlier.iter().rev().find(|row| row.was_signed());
         let resolved = match self.resolve(tool, &prepared.args).await? {
             Ok(resolved) => resolved,
             Err(failure) => return Ok(Some(failed(ticket.call, failure))),
@@ -186,11 +184,11 @@ impl Session {
             Some(_) => &[],
         };
         for grant in grants {
-            if self.put(ticket, &action, Some(grant), &left_behind).await? {
+            if self.put(ticket, &action, Some(grant), &earlier).await? {
                 return Ok(None);
             }
         }
-        self.put(ticket, &action, None, &left_behind).await?;
+        self.put(ticket, &action, None, &earlier).await?;
         Ok(None)
     }
 
@@ -225,14 +223,15 @@ impl Session {
         row.state.is_undecided() && own.agent == theirs.agent && own.run != theirs.run
     }
 
-    /// Writes a new action together with the record that it belongs to, in the place of those that are left behind:
-    /// signed, if a grant has room for it. Says no if the grant has none; else whatever there is now is looked at next.
+    /// Writes a new action together with the record that it belongs to, in the place of those among the `earlier` ones
+    /// about the same that are left behind: signed, if a grant has room for it and no grant has signed for another one
+    /// meanwhile. Says no if it has not; else whatever there is now is looked at next.
     async fn put(
         &self,
         ticket: &mut Ticket<'_>,
         action: &Action,
         grant: Option<&Fit<'_>>,
-        left_behind: &[ActionRow],
+        earlier: &[ActionRow],
     ) -> Result<bool, Stop> {
         let said = &action.said;
         let signed = grant.map(|fit| Vote {
@@ -259,21 +258,21 @@ impl Session {
             change.audit.extend(row.told_granted(fit));
         }
         change.actions.push(row);
-        self.supersede(&mut change, action, left_behind);
+        self.supersede(&mut change, action, earlier);
         if let Some(fit) = grant {
             change.guards.push(Guard::Before { at_ms: fit.until });
-            for take in &fit.takes {
+            let by_rule = earlier.iter().filter(|row| row.is_by_rule()).count() as u64;
+            let once = (subject_counter(said), 1, by_rule.saturating_add(1));
+            let takes = fit.takes.iter();
+            let takes = takes.map(|take| (take.counter.clone(), take.by, take.max));
+            for (counter, by, most) in takes.chain([once]) {
                 let run = grants_of(&said.run);
                 change.guards.push(Guard::Most {
                     run: run.clone(),
-                    counter: take.counter.clone(),
-                    most: take.max,
+                    counter: counter.clone(),
+                    most,
                 });
-                change.add.push(Add {
-                    run,
-                    counter: take.counter.clone(),
-                    by: take.by,
-                });
+                change.add.push(Add { run, counter, by });
             }
         }
         match self.write_with(ticket, change).await {
@@ -297,10 +296,10 @@ impl Session {
         }
     }
 
-    /// Puts a new action in the place of those that are left behind.
-    fn supersede(&self, change: &mut Change, new: &Action, left_behind: &[ActionRow]) {
+    /// Puts a new action in the place of those among earlier ones that are left behind.
+    fn supersede(&self, change: &mut Change, new: &Action, earlier: &[ActionRow]) {
         let at_ms = new.said.created_ms;
-        for row in left_behind {
+        for row in earlier.iter().filter(|row| self.left_behind(row)) {
             let why = self.ended("a later run on the thread asks about the same", at_ms);
             // What waits for people can always be superseded.
             if let Ok(over) = row.supersede((why, new.id)) {
@@ -415,13 +414,21 @@ pub(super) fn waiting(row: &ActionRow, why: Why) -> Waiting {
 }
 
 /// What would be signed of a call: arguments that the tool, given them again, reads in the same way.
-fn fixed(tool: &Registered, args: &Json) -> Result<Prepared, String> {
+pub(crate) fn fixed(tool: &Registered, args: &Json) -> Result<Prepared, String> {
     let prepared = tool.prepare(args).map_err(|error| error.text)?;
     let again = tool.prepare(&prepared.args).map_err(|error| error.text)?;
     match again == prepared {
         true => Ok(prepared),
         false => Err("the tool reads its own arguments in another way each time".to_owned()),
     }
+}
+
+/// Counts how often grants have signed for something about the same on a thread, so that of two calls at once one is
+/// signed and the other asks people.
+fn subject_counter(said: &Proposal) -> String {
+    let (thread, subject) = (&said.run.thread, &said.subject);
+    let hash = sha256(&format!("{} {thread} {subject}", thread.len()));
+    format!("subject/{hash}")
 }
 
 /// Whose counters the grants of a tenant are counted by: they outlive runs and threads.
@@ -432,14 +439,6 @@ fn grants_of(run: &RunRef) -> Arc<RunRef> {
         thread: String::new(),
         run: "grants".to_owned(),
     })
-}
-
-/// Whether somebody signed for it.
-fn was_signed(row: &ActionRow) -> bool {
-    matches!(
-        row.state,
-        State::Approved | State::Executing | State::Unknown | State::Succeeded
-    )
 }
 
 /// What a call ends with whose action is over.

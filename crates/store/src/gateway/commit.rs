@@ -24,6 +24,7 @@ use crate::{
     sql::{Answer, Statement, Tx, next},
 };
 use paraph_gateway::{ActionRow, Change, Draft, Guard, Head, RunRef, StoreError};
+use std::borrow::Cow;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -49,15 +50,29 @@ fn runs(change: &Change) -> impl Iterator<Item = &Arc<RunRef>> {
 }
 
 /// The thread among whose writes a change has its place.
-pub(super) fn lane(change: &Change) -> &str {
-    runs(change).next().map_or("", |run| &run.thread)
+pub(super) fn lane(change: &Change) -> Cow<'_, str> {
+    runs(change)
+        .next()
+        .map_or(Cow::Borrowed(""), |run| lane_of(run))
+}
+
+/// What belongs to no thread, such as the counters of a user or of grants, has lanes of its own: one for all would make
+/// everybody wait for everybody.
+fn lane_of(run: &RunRef) -> Cow<'_, str> {
+    match run.thread.is_empty() {
+        false => Cow::Borrowed(&run.thread),
+        true => Cow::Owned(format!("{}/{}", run.tenant, run.run)),
+    }
 }
 
 /// What a change needs to itself beside its lane.
 pub(super) fn locks(change: &Change, lane: &str) -> Vec<Lock> {
     let mut locks = BTreeSet::new();
-    for run in runs(change).filter(|run| run.thread != lane) {
-        locks.insert(Lock::alone(LockOn::Lane, run.thread.clone()));
+    for other in runs(change)
+        .map(|run| lane_of(run))
+        .filter(|other| other != lane)
+    {
+        locks.insert(Lock::alone(LockOn::Lane, other.into_owned()));
     }
     let guarded = change.guards.iter().filter_map(|guard| match guard {
         Guard::At { id, .. } => Some(*id),

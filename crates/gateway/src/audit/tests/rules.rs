@@ -36,7 +36,7 @@ const STARTED: &str = "attempt_started=executing";
 fn an_attempt_is_covered_by_an_approval_in_force() {
     let table = [
         (format!("{APPROVED} {STARTED}"), 1),
-        (format!("policy_decided=approved {STARTED}"), 1),
+        (format!("proposed=approved {STARTED}"), 1),
         (
             format!("proposed=approved {STARTED} provider_replied=failed"),
             1,
