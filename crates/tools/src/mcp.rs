@@ -150,14 +150,18 @@ impl McpClient {
                     Ok(_) => return Err(ToolError::bad_args("arguments are an object")),
                     Err(error) => return Err(ToolError::bad_args(error.to_string())),
                 };
-                let called = session.call(&own, &name, arguments, &progress).await;
+                let ready = session.ready(&own, &name).await;
+                let connection =
+                    ready.map_err(|error| ToolError::nothing_happened(error.to_string()))?;
+                let called = session.call(&connection, &own, arguments, &progress).await;
                 called.map_err(|error| ToolError::new(error.to_string()))
             }
         };
         let settings = &self.session.settings;
         let mut tool = DynTool::with_progress(listed.name.clone(), about, schema, run);
         tool.level = settings.level(&listed.tool.name);
-        tool.timeout = settings.call_limit() + GRACE;
+        // It may have to be started and asked for its tools before the call.
+        tool.timeout = settings.start_limit() * 2 + settings.call_limit() + GRACE;
         tool.output_cap = settings.max_output.unwrap_or(tool.output_cap);
         tool
     }

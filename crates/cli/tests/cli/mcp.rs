@@ -148,6 +148,32 @@ fn a_tool_runs_once_somebody_has_reviewed_it() {
 }
 
 #[test]
+fn an_approved_call_that_was_never_sent_is_a_plain_failure() {
+    let sandbox = Sandbox::new();
+    let Some(notes) = server("notes", "changing", "tools.jsonl") else {
+        return;
+    };
+    let writes = notes.replace("\"read\"", "\"write\"") + "[policy]\napprove = [\"notes__echo\"]\n";
+    sandbox
+        .file("clerk.toml", &agent(&writes))
+        .file("tools.jsonl", &echo("Says it back."));
+    let asked = echoes(&sandbox, "clerk.toml");
+    assert_eq!(asked.code, 5, "{}", asked.err);
+    let approval = asked.json()["approvals"][0].clone();
+    let text = |name: &str| approval[name].as_str().unwrap().to_owned();
+    let (id, digest) = (text("id"), text("digest"));
+    let done = sandbox.run(&["approvals", "approve", &id, "--digest", &digest, "--json"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    // Nobody has reviewed the tool, so the server was not asked.
+    assert_eq!(
+        done.json()["trace"][0]["stop_reason"],
+        json!("tool_error:notes__echo")
+    );
+    let shown = sandbox.run(&["approvals", "show", &id, "--json"]).json();
+    assert_eq!(shown["state"], "failed", "{shown}");
+}
+
+#[test]
 fn a_tool_that_changed_since_it_was_reviewed_is_disabled() {
     let sandbox = Sandbox::new();
     let Some(notes) = server("notes", "changing", "tools.jsonl") else {

@@ -114,26 +114,26 @@ impl Session {
         reviews
     }
 
-    /// Calls a tool by the server's own name; `shown` is the name by which agents know it.
+    /// Calls a tool by the server's own name, over a connection that is [ready](Session::ready) for it.
     pub(super) async fn call(
         &self,
+        connection: &Arc<Connection>,
         tool: &str,
-        shown: &str,
         arguments: JsonObject,
         progress: &Progress,
     ) -> Result<Value, Error> {
-        let connection = self.ready(tool, shown).await?;
         let limit = self.settings.call_limit();
         let called = connection.call(tool, arguments, progress, limit).await;
-        self.after(&connection, &called).await;
+        self.after(connection, &called).await;
         match output::read(called?) {
             Ok(value) => self.known.hide_in(value),
             Err(said) => Err(self.problem(&self.known.hide(&said))),
         }
     }
 
-    /// A live connection over which this tool may be called.
-    async fn ready(&self, tool: &str, shown: &str) -> Result<Arc<Connection>, Error> {
+    /// A live connection over which this tool may be called; `shown` is the name by which agents know it. Until there is
+    /// one nothing of a call is sent.
+    pub(super) async fn ready(&self, tool: &str, shown: &str) -> Result<Arc<Connection>, Error> {
         let mut now = self.now.lock().await;
         let open = now
             .connection
