@@ -21,6 +21,7 @@ use paraph_gateway::{Dialect, Level, Redaction, Redactor};
 use paraph_models::{ModelSpec, providers};
 use places::Places;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::DeTable;
 use tools::Tools;
@@ -136,6 +137,7 @@ fn read<'c>(text: &'c str, supply: &'c Supply<'c>) -> Result<Checker<'c>, Vec<Mi
         mistakes,
         remarks: Mistakes::of(text),
         examples: Mistakes::of(text),
+        read: BTreeMap::new(),
         tools: Vec::new(),
         supply,
         text,
@@ -165,6 +167,8 @@ struct Checker<'c> {
     remarks: Mistakes<'c>,
     /// Examples of rules that do not come out as they should.
     examples: Mistakes<'c>,
+    /// The places of the rules, grants and bindings that could be read, by the keys of their lists.
+    read: BTreeMap<String, Vec<usize>>,
     /// What is known of the tools of each agent, the main one's first.
     tools: Vec<Tools>,
     supply: &'c Supply<'c>,

@@ -120,8 +120,8 @@ pub struct PolicySpec {
 }
 
 /// Whether flow rules say nothing.
-fn is_plain(flow: &Flow) -> bool {
-    *flow == Flow::default()
+fn is_plain<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What a run may use; nothing where the file does not say.
@@ -141,6 +141,7 @@ pub struct BudgetSpec {
     pub max_children: Option<u64>,
     pub per_tool: BTreeMap<String, u64>,
     /// In all runs of its user on one day, in UTC.
+    #[serde(skip_serializing_if = "is_plain")]
     pub per_user_day: DaySpec,
 }
 

@@ -115,7 +115,10 @@ impl Checker<'_> {
                 continue;
             }
             match serde_json::from_value(item) {
-                Ok(item) => read.push(item),
+                Ok(item) => {
+                    self.read.entry(whose.key(list)).or_default().push(place);
+                    read.push(item);
+                }
                 Err(error) => self.wrong((whose, &path), format!("`{key}`: {error}"), ""),
             }
         }
@@ -124,16 +127,8 @@ impl Checker<'_> {
 
     /// The places at which the items of a list were read from.
     fn placed<T: Clone>(&self, whose: Whose<'_>, list: &[&str], items: &[T]) -> Placed<T> {
-        let places = self.places().tables(whose, list);
-        let clean = |place: &usize| {
-            let path = at(list, *place);
-            let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            let key = whose.key(&path);
-            let inside = |found: &str| found.strip_prefix(&*key).is_some_and(begins_a_part);
-            !self.mistakes.found.iter().any(|one| inside(&one.key))
-        };
-        let places = places.into_iter().filter(clean);
-        places.zip(items.iter().cloned()).collect()
+        let places = self.read.get(&whose.key(list)).into_iter().flatten();
+        places.copied().zip(items.iter().cloned()).collect()
     }
 
     /// Judges rules, grants and flow rules.

@@ -619,3 +619,18 @@ fn the_schema_and_the_reader_take_and_refuse_the_same_rules() {
         assert!(!schema.is_valid(&as_json(&text)), "{to}");
     }
 }
+
+/// What looks like a secret is found after the rules were read: it must not move the places of those behind it.
+#[test]
+fn a_mistake_found_later_moves_no_other() {
+    let text = desk(
+        "[policy]\napprove = [\"pay\"]\n[[policy.rules]]\nname = \"r\"\nthen = \"deny\"\ntools = [\"pay\"]\nbecause = \"sk-proj-0123456789abcdef\"\n[[policy.rules]]\nname = \"s\"\nthen = \"deny\"\ntools = [\"pya\"]\n",
+    );
+    assert_eq!(
+        mistakes(&text),
+        [
+            "11:11: `policy.rules[0].because` holds what looks like a key or a password; put it into the environment or into a file, and write { env = \"NAME\" }: NAME, or NAME_FILE with the file's path",
+            "15:9: the rule `s`: this agent has no tool `pya`; did you mean `pay`?",
+        ]
+    );
+}
