@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::hook::CommandLine;
+use crate::patience::{patiently, too_slow};
 use crate::stores::file_of;
 use crate::writing::refuse_own;
 use paraph_gateway::Anchor;
@@ -132,9 +133,16 @@ fn every(config: &Config) -> Result<u64, Failure> {
     }
 }
 
-/// Adds a line, and waits until the disk has it.
+/// Adds a line, and waits until the disk has it, if it is on a disk.
 pub(crate) fn append(path: &Path, line: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-    file.write_all(format!("{line}\n").as_bytes())?;
-    file.sync_all()
+    let (place, line) = (path.to_owned(), format!("{line}\n"));
+    let added = patiently(path, move || {
+        let mut file = OpenOptions::new().append(true).create(true).open(place)?;
+        file.write_all(line.as_bytes())?;
+        match file.metadata()?.is_file() {
+            true => file.sync_all(),
+            false => Ok(()),
+        }
+    });
+    added.unwrap_or_else(|| Err(std::io::Error::other(too_slow())))
 }

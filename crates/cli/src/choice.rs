@@ -422,8 +422,12 @@ pub(crate) fn check_price(
         "{unknown}. Put it into paraph.toml, in US dollars per million tokens:\n\
          \n  [prices.{model:?}]\n  input_per_million = 0.40\n  output_per_million = 1.60"
     );
-    Err(match config.get("max_cost")? {
-        Some(found) => found.wrong("max_cost", why),
-        None => Failure::Usage(format!("the agent's `max_cost`: {why}")),
+    let key = match limits.micro_dollars {
+        paraph_gateway::UNLIMITED => "per_user_day.max_cost",
+        _ => "max_cost",
+    };
+    Err(match config.get(key)? {
+        Some(found) => found.wrong(key, why),
+        None => Failure::Usage(format!("the agent's `{key}`: {why}")),
     })
 }

@@ -92,12 +92,14 @@ fn run(mut command: Command, text: &str) -> Result<(), String> {
         .stdout(Stdio::null())
         .spawn()
         .map_err(words)?;
-    if let Some(mut input) = child.stdin.take() {
-        // It need not read what it is told.
-        let _ = input.write_all(text.as_bytes());
-        let _ = input.write_all(b"\n");
-    }
     let begun = Instant::now();
+    if let Some(mut input) = child.stdin.take() {
+        let line = format!("{text}\n");
+        // It need not read what it is told, so nobody waits for that; the thread ends with the program at the latest.
+        std::thread::spawn(move || {
+            let _ = input.write_all(line.as_bytes());
+        });
+    }
     loop {
         match child.try_wait().map_err(words)? {
             Some(status) if status.success() => return Ok(()),

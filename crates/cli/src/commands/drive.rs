@@ -6,7 +6,7 @@ use super::follow::{Ended, Told, finish, follow};
 use super::not_started;
 use crate::cells::now_ms;
 use crate::config::Config;
-use crate::failure::{BROKEN, Failure};
+use crate::failure::{BROKEN, Failure, INTERRUPTED};
 use crate::hook;
 use crate::output::note;
 use crate::person::local;
@@ -43,7 +43,7 @@ impl Driver<'_> {
         loop {
             let wakes = self.wakes(&thread).await;
             let ended = follow(run, self.kept, &mut told, &mut interrupt).await?;
-            if ended.code != BROKEN {
+            if ended.code != BROKEN && ended.code != INTERRUPTED {
                 self.woken(wakes).await;
             }
             match self
@@ -88,8 +88,12 @@ impl Driver<'_> {
         if let Some(pause) = soon(waits, *patience) {
             *patience = patience.saturating_sub(pause.max(Duration::from_secs(1)));
             for wait in waits {
+                let what = match wait.why {
+                    Why::Unchecked => "it cannot be looked at once more yet, and was not done",
+                    _ => "nobody saw what came of it",
+                };
                 note(&format!(
-                    "nobody saw what came of it; looking again in {:.0} s: {}",
+                    "{what}; looking again in {:.0} s: {}",
                     pause.as_secs_f32().ceil(),
                     printable_line(&wait.says, SAYS)
                 ));
@@ -114,9 +118,7 @@ impl Driver<'_> {
         let by = local(&self.config.environment);
         let why = format!("its run ended: {}", ended.reason());
         let taken = take_back(self.kept, (run, thread), (&by, &why)).await;
-        if let Err(Failure::Broken(error)) = taken {
-            not_written(&error);
-        }
+        say_if_not(taken);
     }
 
     /// What wakes the runs of a thread, and of the agents that are called there.
@@ -135,10 +137,10 @@ impl Driver<'_> {
         wakes
     }
 
-    /// Says that the runs went on because of these.
+    /// Says that the runs went on because of these. One that is not due yet still has somebody to wake.
     async fn woken(&self, wakes: Vec<Wake>) {
-        let desk = self.desk();
-        for wake in wakes {
+        let (desk, now_ms) = (self.desk(), now_ms());
+        for wake in wakes.into_iter().filter(|wake| wake.due_ms <= now_ms) {
             if let Err(error) = desk.woken(&wake).await {
                 not_written(&error);
             }
@@ -147,6 +149,13 @@ impl Driver<'_> {
 
     fn desk(&self) -> Approvals {
         self.kept.desk()
+    }
+}
+
+/// Says so if what a run has asked for could not be taken back: the run itself matters more.
+pub(crate) fn say_if_not(taken: Result<(), Failure>) {
+    if let Err(Failure::Usage(text) | Failure::Refused(text) | Failure::Broken(text)) = taken {
+        not_written(&text);
     }
 }
 

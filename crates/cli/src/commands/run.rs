@@ -1,7 +1,7 @@
 //! `paraph run`: runs an agent, shows it on standard error, and prints its result.
 
 use super::approvals::take_back;
-use super::drive::Driver;
+use super::drive::{Driver, say_if_not};
 use super::follow::{Printing, Told};
 use crate::application::{Described, Said, WEATHER};
 use crate::args::RunArgs;
@@ -202,7 +202,7 @@ impl Asking {
         if let (Some(left), false) = (left, self.by_hand) {
             let by = local(&config.environment);
             let why = "a later run on its thread left it behind";
-            take_back(kept, (&left, thread), (&by, why)).await?;
+            say_if_not(take_back(kept, (&left, thread), (&by, why)).await);
         }
         Ok(run)
     }

@@ -6,7 +6,7 @@ use crate::stand_in::{Answer, StandIn};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Each secret that can be set, with a value of its own. None of them has a shape by which it could be known.
+/// Secrets of each kind that can be set, with a value of their own: keys of models, of tools of ours and of a file. None of them has a shape by which it could be known.
 const SECRETS: [(&str, &str); 6] = [
     ("OPENAI_API_KEY", "canary-one-7341"),
     ("ANTHROPIC_API_KEY", "canary-two-7341"),

@@ -304,7 +304,7 @@ fn what_a_run_asked_for_is_taken_back_when_a_later_one_leaves_it_behind() {
 fn what_nobody_decides_about_in_time_is_over_and_no_refusal_of_a_person() {
     let shop = Shop::new();
     let agent = std::fs::read_to_string(shop.sandbox.path("clerk.toml")).unwrap();
-    let short = "approve = [\"pay_back\"]\nask = { expires = 1 }";
+    let short = "approve = [\"pay_back\"]\nask = { expires = 5 }";
     let agent = agent.replace("approve = [\"pay_back\"]", short);
     shop.sandbox.file("clerk.toml", &agent);
     let waiting = shop.asked("t-1");

@@ -392,8 +392,7 @@ fn a_small_refund_is_made_without_a_question_and_the_second_one_asks() {
     let granted = "ask:issue_refund, grant small refunds";
     let signed: Vec<_> = asked.iter().map(|line| line.contains(granted)).collect();
     assert_eq!(signed, [true, true, false, false], "{}", listed.out);
-    let mut denied = lines("policy_decided");
-    denied.retain(|line| line.contains("denied"));
+    let denied = lines("policy_decided");
     let [denied] = denied.as_slice() else {
         panic!("{}", listed.out);
     };
@@ -412,7 +411,7 @@ fn a_small_refund_is_made_without_a_question_and_the_second_one_asks() {
         })
         .map(|entry| entry["event"]["fields"]["policy"].as_str().unwrap().len())
         .collect();
-    assert_eq!(hashes, [64; 7]);
+    assert_eq!(hashes, [64; 5]);
     let whole = sandbox.run(&["audit", "verify"]);
     assert_eq!(whole.code, 0, "{}{}", whole.out, whole.err);
 }
@@ -464,4 +463,39 @@ fn effects_reach_only_what_the_file_bound_once_a_stranger_was_read() {
         "{}",
         own.err
     );
+}
+
+#[test]
+fn what_was_read_from_a_tool_of_an_mcp_server_counts_as_read_from_a_stranger() {
+    let sandbox = Sandbox::new();
+    sandbox.file(
+        "clerk.toml",
+        r#"
+name = "clerk"
+prompt = "Serve."
+[tools]
+builtin = ["issue_refund"]
+[mcp.web]
+command = "nothing-is-started"
+levels = { fetch = "read" }
+[policy]
+allow = ["web__*"]
+approve = ["issue_refund"]
+[policy.flow]
+untrusted = ["web__fetch"]
+"#,
+    );
+    let call = r#"{"tool":"issue_refund","args":{"user_id":42,"amount_cents":1,"reason":"x"}}"#;
+    let args = [
+        "policy",
+        "explain",
+        "clerk.toml",
+        call,
+        "--read",
+        "web__fetch",
+    ];
+    let told = sandbox.run(&args);
+    assert_eq!(told.code, 0, "{}", told.err);
+    assert!(!told.err.contains("is trusted"), "{}", told.err);
+    assert!(told.out.contains("flow:untrusted"), "{}", told.out);
 }

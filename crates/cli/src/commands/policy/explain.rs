@@ -55,7 +55,7 @@ pub(super) fn explain(args: &PolicyExplainArgs) -> Result<u8, Failure> {
         return about_tool(&engine, &text, args.json);
     }
     let call = read(&text)?;
-    let tools = with(declared, &call.tool)?;
+    let mut tools = with(declared, &call.tool)?;
     let mut known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     known.sort_unstable();
     if let Some(unknown) = args.read.iter().find(|name| declared.tool(name).is_none()) {
@@ -65,6 +65,12 @@ pub(super) fn explain(args: &PolicyExplainArgs) -> Result<u8, Failure> {
             declared.agent,
             printable_line(unknown, CELL)
         )));
+    }
+    // What was read from may be a tool that only an MCP server has: the rules about it count all the same.
+    for name in &args.read {
+        if !tools.iter().any(|tool| tool.name == *name) {
+            tools.extend(declared.tool(name));
+        }
     }
     let engine = PolicyEngine::new(declared.policy(&tools), &tools);
     let (tainted, trusted): (Vec<String>, Vec<String>) = args
