@@ -65,20 +65,33 @@ fn missing(test: &str, files: &[TextFile]) -> Option<String> {
     let Some(file) = files.iter().find(|file| file.path == path) else {
         return Some(format!("`{path}` is no file of this checkout"));
     };
-    let is_there = file
-        .text
-        .lines()
-        .filter_map(|line| line.trim_start().split_once("fn "))
-        .filter(|(before, _)| {
+    let is_there = tests(&file.text).any(|test| test == name);
+    (!is_there).then(|| format!("`{path}` has no test called `{name}`"))
+}
+
+/// The names of the functions of a file that run as tests by default.
+fn tests(text: &str) -> impl Iterator<Item = &str> {
+    let (mut is_test, mut open) = (false, false);
+    text.lines().map(str::trim).filter_map(move |line| {
+        if open || line.starts_with("#[") {
+            open = !line.ends_with(']');
+            is_test |= line == "#[test]" || line.starts_with("#[tokio::test");
+            is_test &= !line.starts_with("#[ignore");
+            return None;
+        }
+        if line.starts_with("//") {
+            return None;
+        }
+        let named = line.split_once("fn ").filter(|(before, _)| {
             before
                 .split_whitespace()
                 .all(|word| matches!(word, "async" | "pub"))
-        })
-        .any(|(_, rest)| {
-            rest.strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with('('))
         });
-    (!is_there).then(|| format!("`{path}` has no test called `{name}`"))
+        // Whatever stands between an attribute and its function ends what the attribute says.
+        let counts = std::mem::take(&mut is_test);
+        let (_, rest) = named.filter(|_| counts)?;
+        rest.split(['(', '<']).next()
+    })
 }
 
 #[cfg(test)]
@@ -86,7 +99,7 @@ mod tests {
     use super::*;
 
     fn files() -> Vec<TextFile> {
-        let text = "#[tokio::test]\nasync fn it_holds() {}\n// fn told() {}\n";
+        let text = "#[tokio::test]\n#[expect(\n    unused,\n)]\nasync fn it_holds() {}\n// fn told() {}\nfn help() {}\n#[test]\n#[ignore = \"x\"]\nfn not_run() {}\n";
         vec![TextFile::new("crates/a/tests/b.rs", text)]
     }
 
@@ -123,6 +136,14 @@ mod tests {
             (
                 "`crates/a/tests/b.rs::told`",
                 "`crates/a/tests/b.rs` has no test called `told`",
+            ),
+            (
+                "`crates/a/tests/b.rs::help`",
+                "`crates/a/tests/b.rs` has no test called `help`",
+            ),
+            (
+                "`crates/a/tests/b.rs::not_run`",
+                "`crates/a/tests/b.rs` has no test called `not_run`",
             ),
             (
                 "`crates/a/tests/c.rs::it_holds`",
