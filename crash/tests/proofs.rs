@@ -98,8 +98,10 @@ fn a_store_that_compares_no_versions_has_several_winners() {
         name: "forgetful",
         handles: vec![forgets],
     };
-    let tally = Runtime::new().unwrap().block_on(races.run(20)).unwrap();
-    assert!(tally.failures > 0, "{tally}");
+    let runtime = Runtime::new().unwrap();
+    // Who meets whom is the machine's business: on a busy one it takes longer.
+    let found = (0..50).any(|_| runtime.block_on(races.run(20)).unwrap().failures > 0);
+    assert!(found);
 }
 
 #[test]

@@ -154,6 +154,9 @@ async fn every_kind_of_event_is_told_where_it_happens() {
     };
     let granted = stage.run("granted", "granted", asks().grant(grant)).await;
     granted.call("k", &call).await.unwrap();
+    // Denied.
+    let denied = stage.run("denied", "denied", asks().deny(["pay"])).await;
+    denied.call("k", &call).await.unwrap();
     // Left behind by a later run, whose own is taken back.
     stage.asked("behind", "pay").await;
     let later = stage.run("behind", "later", asks()).await;
