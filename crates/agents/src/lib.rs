@@ -41,6 +41,7 @@
 //! - `react`: the loop of these ([`react`](react())).
 //! - `support`: the refund agent, with JSON actions or with tool calls ([`support`](support())).
 //! - `weather`: hotels and temperatures, on the engine and as a loop by hand ([`weather`](weather())).
+//! - `research`: what a researcher has read, and reports that cite nothing else.
 //! - `rehearsal`: a rule-based model that plays an agent's part ([`Rehearsal`]).
 //! - `declared`: agents that stand in a TOML file ([`read_agent_file`]).
 
@@ -63,6 +64,7 @@ mod conversation;
 mod python_json;
 mod react;
 mod rehearsal;
+mod research;
 mod support;
 mod tool_node;
 mod tools_condition;
@@ -89,6 +91,9 @@ pub use outcome::{ActionEcho, ActionResult, HistoryRow, MessageResult, RunResult
 pub use python_json::python_json;
 pub use react::react;
 pub use rehearsal::Rehearsal;
+pub use research::{
+    Added, Library, Source, SourceKind, SourceVersion, add_sources, annotated, sources_of,
+};
 pub use run::AgentRun;
 pub use stores::Stores;
 pub use support::{support, support_that_refunds};

@@ -12,7 +12,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use class::is_hidden;
+pub use class::is_hidden;
 
 use class::{is_bidi, is_right_to_left, tag_letter};
 use unit::{Layout, Unit, units};

@@ -111,7 +111,7 @@ pub use canonical::{
     CanonicalError, CanonicalFault, MAX_CANONICAL_BYTES, Numbers, canonical, canonical_of,
 };
 pub use dialect::{Dialect, Step, parse_action, raw_action};
-pub use display::{Shown, Warning};
+pub use display::{Shown, Warning, is_hidden};
 pub use effect::{Attempt, Effect, EffectError, Found, Retry, Signed, Warrant};
 pub use error::{Error, Fault};
 pub use gateway::{Builder, Gateway};

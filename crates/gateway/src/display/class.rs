@@ -5,7 +5,7 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 /// Characters that show nothing, or nothing of their own, or that no font knows: controls, formats (zero-width ones,
 /// bidi controls, tags, the soft hyphen, the byte order mark), separators but the plain space, variation selectors,
 /// fillers, and what is unassigned or private.
-pub(crate) fn is_hidden(character: char) -> bool {
+pub fn is_hidden(character: char) -> bool {
     if (' '..='~').contains(&character) {
         return false;
     }
