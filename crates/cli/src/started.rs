@@ -3,7 +3,7 @@
 
 use crate::choice::spoken_by;
 use crate::failure::Failure;
-use paraph_agents::Case;
+use paraph_agents::{Case, caller_of};
 use paraph_gateway::{Dialect, Limits, LoopRule};
 use paraph_graph::{CheckpointId, RunRow};
 use paraph_models::ModelSpec;
@@ -100,6 +100,11 @@ impl Started {
     /// The arguments of a stored run.
     pub(crate) fn of(row: &RunRow) -> Result<Started, Failure> {
         let id = row.id;
+        if let Some(caller) = caller_of(row) {
+            return Err(Failure::Usage(format!(
+                "run {id} is that of an agent which another called, and goes on with its caller: paraph runs resume {caller}"
+            )));
+        }
         if row.arguments.is_null() {
             return Err(Failure::Usage(format!(
                 "run {id} was not started by `paraph run`, so it cannot be gone on with from here"

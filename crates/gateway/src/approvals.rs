@@ -9,13 +9,16 @@ mod deciding;
 mod editing;
 mod erasing;
 mod killing;
+mod revoking;
 
 pub use anchoring::AnchorDue;
 pub use deciding::Finding;
 pub use erasing::Whose;
+pub use revoking::Revocation;
 
 use crate::action::{ActionId, ActionRow, State};
 use crate::audit::AuditEntry;
+use crate::kill::grant_of;
 use crate::seal::{Seal, SealKey};
 use crate::store::{Change, Find, Kill, Store, StoreError, Wake};
 use std::sync::Arc;
@@ -111,6 +114,12 @@ pub enum ApprovalError {
         scope: String,
         /// What there is.
         there_are: String,
+    },
+    /// A name is none that an agent or a grant can have.
+    #[error("the names of agents and grants have 1 to {most} bytes")]
+    BadName {
+        /// The most.
+        most: usize,
     },
     /// The store could not be read or written.
     #[error("the store failed: {0}")]
@@ -221,7 +230,9 @@ impl Approvals {
     /// # Errors
     /// [`ApprovalError::Store`].
     pub async fn kills(&self) -> Result<Vec<Kill>, ApprovalError> {
-        Ok(self.store.kills().await?)
+        let mut kills = self.store.kills().await?;
+        kills.retain(|kill| grant_of(&kill.scope).is_none());
+        Ok(kills)
     }
 
     /// The entries of a tenant's audit behind one (0 for the first), in their order; at most so many.

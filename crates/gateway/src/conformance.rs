@@ -108,6 +108,7 @@ rules! {
     one_wake: "a call has one wake, the newest, and only the very same one is removed",
     wakes_in_order: "wakes come in the order in which they are due, and as many as asked for",
     switches: "a kill switch is on until it is taken away, and says who, why and when",
+    grants: "a grant that was revoked is named by whoever revoked it until it is restored, and guards whose scope it is do not hold",
     audit_follows: "each entry of the audit follows the one before it, in one commit or in several",
     audit_pages: "the audit is read page by page, with its details",
     erased: "a detail of the audit is erased for ever, and the chain stays whole",

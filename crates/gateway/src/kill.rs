@@ -2,10 +2,13 @@
 //!
 //! They are rows in the store, so that every process sees them. The session looks before each call, for reads at a
 //! list that is at most [`FRESH`] old; an effect is started only in a transaction that sees that none is on.
+//!
+//! A standing grant that was revoked is a row of the same kind, under a scope that no call has: it stops what the grant
+//! signs, and nothing else.
 
-use crate::action::Proposal;
+use crate::action::{ActionRow, Proposal, Signer};
 use crate::stop::Stop;
-use crate::store::{Kill, Store, StoreError};
+use crate::store::{Guard, Kill, Store, StoreError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -30,6 +33,42 @@ pub(crate) fn check(scope: &str) -> Result<(), String> {
     match fine {
         true => Ok(()),
         false => Err("there are global, writes, agent:NAME, tool:NAME and tenant:NAME".to_owned()),
+    }
+}
+
+/// What stands before an agent and one of its grants in the scope of a revocation.
+const GRANT: &str = "grant:";
+
+/// The scope under which the revocation of an agent's grant is kept.
+pub(crate) fn grant_scope(agent: &str, grant: &str) -> String {
+    // The name of an agent cannot reach into that of a grant.
+    let agent = agent.replace('%', "%25").replace('/', "%2F");
+    format!("{GRANT}{agent}/{grant}")
+}
+
+/// The agent and the grant of a revocation's scope; nothing if it is that of a kill switch.
+pub(crate) fn grant_of(scope: &str) -> Option<(String, String)> {
+    let (agent, grant) = scope.strip_prefix(GRANT)?.split_once('/')?;
+    let agent = agent.replace("%2F", "/").replace("%25", "%");
+    Some((agent, grant.to_owned()))
+}
+
+/// That the grants which signed an action are in force; nothing if only people did.
+pub(crate) fn granted(row: &ActionRow) -> Option<Guard> {
+    let agent = &row.action.said.run.agent;
+    let scopes = row.votes.iter().filter_map(|vote| match &vote.by {
+        Signer::Rule(grant) => Some(grant_scope(agent, grant)),
+        _ => None,
+    });
+    let scopes: Vec<_> = scopes.collect();
+    (!scopes.is_empty()).then_some(Guard::Alive { scopes })
+}
+
+/// The grant that was revoked, if that is what this guard did not find to hold.
+pub(crate) fn revoked(guard: &Guard) -> Option<String> {
+    match guard {
+        Guard::Alive { scopes } => scopes.iter().find_map(|scope| Some(grant_of(scope)?.1)),
+        _ => None,
     }
 }
 

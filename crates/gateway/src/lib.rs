@@ -97,7 +97,7 @@ pub use action::{
     Action, ActionId, ActionRow, BadAction, Changed, Ended, Person, Proposal, Resolved, Sending,
     Signer, State, Vote,
 };
-pub use approvals::{AnchorDue, ApprovalError, Approvals, Finding, Whose};
+pub use approvals::{AnchorDue, ApprovalError, Approvals, Finding, Revocation, Whose};
 pub use audit::{
     Anchor, AuditEntry, BadAnchor, BadLine, Broken, BrokenLink, Draft, Event, EventKind, Field,
     Head, Pack, PackError, PackReport, PackStep, Salt, Verified, Verifier,
@@ -120,8 +120,8 @@ pub use loops::LoopRule;
 pub use paraph_gateway_derive::tool;
 pub use policy::{
     Account, Ask, Binding, Condition, Decimal, Decision, Example, Examples, Fit, Flow, Grant,
-    GrantHeard, Heard, Hours, Operator, Part, Policy, PolicyEngine, Request, Rule, RuleFault,
-    Scalar, Take, Targets, Then, Tried, Verdict, instant,
+    GrantHeard, GrantUse, Heard, Hours, Operator, Part, Policy, PolicyEngine, Request, Rule,
+    RuleFault, Scalar, Take, Targets, Then, Tried, Verdict, instant,
 };
 pub use record::{CallRecord, Observation, Outcome, Reply, Ruled, Ruling, RunRef, Waiting, Why};
 pub use redact::{Redaction, Redactor};

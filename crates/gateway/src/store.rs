@@ -131,7 +131,8 @@ impl Wake {
 /// A kill switch that is on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kill {
-    /// What it stops: `global`, `writes`, `agent:NAME`, `tool:NAME` or `tenant:NAME`.
+    /// What it stops: `global`, `writes`, `agent:NAME`, `tool:NAME` or `tenant:NAME`. A row of the scope
+    /// `grant:AGENT/NAME` says that this grant was revoked.
     pub scope: String,
     /// Who put it on.
     pub by: String,

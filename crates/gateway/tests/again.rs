@@ -452,6 +452,134 @@ async fn a_grant_that_was_taken_back_signs_nothing_any_more() {
     assert_eq!(stage.done(), 0);
 }
 
+/// A stage whose policy has a grant that opens gates at night.
+fn at_night(looks: &[&'static str]) -> Stage {
+    let mut stage = Stage::new(looks);
+    let grant = Grant {
+        at_most: vec![("/number".into(), 10)],
+        per_thread: Some(1),
+        ..Grant::new("night", "open_gate", 9_000_000)
+    };
+    stage.policy = stage.policy.clone().grant(grant);
+    stage
+}
+
+const NIGHT: (&str, &str) = ("porter", "night");
+
+#[tokio::test]
+async fn a_revoked_grant_signs_nothing_until_it_is_restored() {
+    let stage = at_night(&["shut"]);
+    let desk = stage.desk();
+    assert_eq!(desk.revoke(NIGHT, "ann", "burglars").await, Ok(0));
+    let revoked = Revocation {
+        agent: "porter".into(),
+        grant: "night".into(),
+        by: "ann".into(),
+        reason: "burglars".into(),
+        at_ms: 1_000_000,
+    };
+    assert_eq!(desk.revocations().await, Ok(vec![revoked]));
+    // It is no kill switch, and is listed as none.
+    assert_eq!(desk.kills().await, Ok(Vec::new()));
+    let session = stage.session().await;
+    let asked = waits(session.call("k", &call()).await);
+    assert_eq!(asked.why, Why::Approval);
+    let refused = desk.reject(asked.action, &asked.digest, "ann", "not now");
+    refused.await.unwrap();
+    assert!(!seen(session.call("k", &call()).await).ok());
+    assert_eq!(desk.restore(NIGHT, "ann", "all is quiet").await, Ok(0));
+    assert_eq!(desk.revocations().await, Ok(Vec::new()));
+    let scope = Scope::new("porter", "another night");
+    let later = stage.gateway().session(scope, Limits::default());
+    assert!(seen(later.await.unwrap().call("k", &call()).await).ok());
+    assert_eq!(stage.done(), 1);
+    // The grants of others are others.
+    for other in [("porter", "nigh"), ("porte", "night"), ("porter/night", "")] {
+        let revoked = desk.revoke(other, "ann", "another").await;
+        assert_eq!(revoked.is_ok(), !other.1.is_empty(), "{other:?}");
+    }
+    let scope = Scope::new("porter", "a third night");
+    let third = stage.gateway().session(scope, Limits::default());
+    assert!(seen(third.await.unwrap().call("k", &call()).await).ok());
+    let used = desk.grant_use("local", "night").await.unwrap();
+    let threads = ["a third night", "another night"].map(|thread| (thread.to_owned(), 1));
+    assert_eq!(used.threads, threads.into());
+    let chain = desk.audit("local", 0, 1_000).await.unwrap();
+    Verifier::check("local", &chain, &[]).unwrap();
+}
+
+#[tokio::test]
+async fn what_a_grant_signed_is_held_when_it_is_revoked_before_the_start() {
+    let stage = at_night(&["shut", "!no answer", "shut"]);
+    let session = stage.session().await;
+    let granted = waits(session.call("k", &call()).await);
+    assert_eq!(granted.why, Why::Unchecked);
+    let desk = stage.desk();
+    assert_eq!(desk.revoke(NIGHT, "ann", "burglars").await, Ok(1));
+    stage.later(60);
+    let held = waits(session.call("k", &call()).await);
+    assert_eq!((held.why, held.action), (Why::Held, granted.action));
+    let row = stage.row(held.action).await;
+    assert_eq!(
+        row.ended.unwrap().why,
+        "the grant `night`, which signed it, was revoked: burglars"
+    );
+    // To restore the grant does not bring its signature back; a person's is one of their own.
+    assert_eq!(desk.restore(NIGHT, "ann", "all is quiet").await, Ok(0));
+    assert_eq!(waits(session.call("k", &call()).await).why, Why::Held);
+    assert_eq!(stage.done(), 0);
+    let signed = desk.approve(held.action, &held.digest, "ann").await;
+    assert_eq!(signed.unwrap().state, State::Approved);
+    assert!(seen(session.call("k", &call()).await).ok());
+    assert_eq!(stage.done(), 1);
+    let chain = desk.audit("local", 0, 1_000).await.unwrap();
+    Verifier::check("local", &chain, &[]).unwrap();
+}
+
+#[tokio::test]
+async fn a_grant_that_is_revoked_between_the_claim_and_the_deed_starts_nothing() {
+    let stage = at_night(&["shut"]);
+    let desk = stage.desk();
+    let deed = async move {
+        // What is claimed already cannot be held from here: whoever claimed it has to see it.
+        assert_eq!(desk.revoke(NIGHT, "ann", "burglars").await, Ok(0));
+    };
+    stage.gate.0.lock().unwrap().meanwhile = Some((3, Box::pin(deed)));
+    let session = stage.session().await;
+    let held = waits(session.call("k", &call()).await);
+    assert_eq!(held.why, Why::Held);
+    let row = stage.row(held.action).await;
+    assert_eq!(
+        (row.state, row.ended.unwrap().why.as_str()),
+        (
+            State::Held,
+            "the grant `night`, which signed it, was revoked"
+        )
+    );
+    assert_eq!(stage.done(), 0);
+    let chain = stage.desk().audit("local", 0, 1_000).await.unwrap();
+    Verifier::check("local", &chain, &[]).unwrap();
+}
+
+#[tokio::test]
+async fn what_may_have_arrived_is_not_sent_again_under_a_revoked_grant() {
+    let stage = at_night(&["shut"]);
+    stage.gate.0.lock().unwrap().lost = 1;
+    let session = stage.session().await;
+    assert_eq!(waits(session.call("k", &call()).await).why, Why::Unknown);
+    let desk = stage.desk();
+    assert_eq!(desk.revoke(NIGHT, "ann", "burglars").await, Ok(0));
+    stage.later(3_600);
+    let unknown = waits(session.call("k", &call()).await);
+    assert_eq!((unknown.why, unknown.due_ms), (Why::Unknown, None));
+    let row = stage.row(unknown.action).await;
+    assert_eq!(
+        row.ended.unwrap().why,
+        "the grant `night`, which signed it, was revoked"
+    );
+    assert_eq!(stage.done(), 0);
+}
+
 #[tokio::test]
 async fn rules_that_ask_for_more_by_now_are_not_met_by_what_was_signed() {
     for ask in [

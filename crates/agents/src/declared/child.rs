@@ -14,7 +14,7 @@ use paraph_gateway::{
     Budget, DynTool, Json, Limits, LoopRule, Stop, ToolContext, ToolError, ToolOutput, UNLIMITED,
     View,
 };
-use paraph_graph::{Ctx, HistoryQuery, Scope, Store};
+use paraph_graph::{Ctx, HistoryQuery, RunId, RunRow, Scope, Store};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,18 +35,12 @@ fn shown(thread: &str) -> String {
     thread.chars().take(SHOWN_THREAD).collect()
 }
 
-/// Whether a thread is that of an agent which was called on another one, if only by way of further agents. It goes by
-/// the name alone: no other thread ends in an agent's name and a call's key.
-pub fn is_called_from(thread: &str, caller: &str) -> bool {
-    let Some((above, call)) = thread.rsplit_once('/') else {
-        return false;
-    };
-    let key = call.rsplit_once('-').map_or("", |(_, key)| key);
-    let is_key = key.len() == SHOWN_KEY
-        && key
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    is_key && (above == shown(caller) || is_called_from(above, caller))
+/// The argument of a called agent's run that names its caller's.
+const CALLED_BY: &str = "called_by_run";
+
+/// The run by which this one was called, if its agent was called as a tool of another.
+pub fn caller_of(run: &RunRow) -> Option<RunId> {
+    run.arguments.get(CALLED_BY)?.as_str()?.parse().ok()
 }
 
 /// An agent that can be called.
@@ -100,7 +94,10 @@ impl Child {
         let caller: &Arc<RunContext> = ctx.context().map_err(|_| by_agents())?;
         let session = caller.session.get().ok_or_else(by_agents)?;
         let purse = self.carve(session.budget(), context.key())?;
-        let terms = self.terms(caller, purse, context.key());
+        let terms = Terms {
+            arguments: json!({ CALLED_BY: ctx.run_id() }),
+            ..self.terms(caller, purse, context.key())
+        };
         let run = self.begin(task, &terms).await;
         let run = match run.map_err(|error| ToolError::new(error.to_string()))? {
             Begun::Under(run) => run,
@@ -144,6 +141,7 @@ impl Child {
         })
     }
 
+    /// Its thread's name is for people; who called it stands in its run's arguments.
     fn terms(&self, caller: &RunContext, purse: Budget, key: &str) -> Terms {
         let (model, price) = match &self.voice {
             Some(voice) => (voice.model.clone(), voice.price.clone()),
@@ -240,30 +238,28 @@ enum Begun {
 
 #[cfg(test)]
 mod tests {
-    use super::is_called_from;
+    #![allow(clippy::unwrap_used, reason = "a test that fails has panicked")]
+
+    use super::*;
+    use paraph_graph::RunStart;
 
     #[test]
-    fn a_called_agent_s_thread_is_told_from_one_that_people_named() {
-        let key = "0123456789abcdef";
-        let long = "x".repeat(100);
+    fn the_caller_stands_in_the_arguments_of_the_called_and_nowhere_else() {
+        let (called, caller) = (RunId::fresh(), RunId::fresh());
         let table = [
-            (format!("case/helper-{key}"), "case", true),
-            (format!("case/helper-{key}/clerk-{key}"), "case", true),
-            (format!("{}/helper-{key}", "x".repeat(80)), &*long, true),
-            (format!("a/b/helper-{key}"), "a/b", true),
-            (format!("a/b/helper-{key}"), "a", false),
-            ("case/7".to_owned(), "case", false),
-            ("case".to_owned(), "case", false),
-            (format!("case/{key}"), "case", false),
-            (format!("case/helper-{key}x"), "case", false),
-            (format!("cases/helper-{key}"), "case", false),
+            (json!({ CALLED_BY: caller }), Some(caller)),
+            (json!({ CALLED_BY: "somebody" }), None),
+            (json!({ CALLED_BY: 7 }), None),
+            (json!({ "agent": "support" }), None),
+            (json!(null), None),
         ];
-        for (thread, caller, expected) in table {
-            assert_eq!(
-                is_called_from(&thread, caller),
-                expected,
-                "{thread} {caller}"
-            );
+        for (arguments, expected) in table {
+            let start = RunStart {
+                graph: "helper".to_owned(),
+                arguments,
+            };
+            let row = RunRow::pending(called, "case/helper-0123456789abcdef", &start, 0);
+            assert_eq!(caller_of(&row), expected, "{}", row.arguments);
         }
     }
 }

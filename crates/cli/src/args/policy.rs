@@ -1,5 +1,6 @@
-//! The commands on the rules of agents in files.
+//! The commands on the rules of agents in files, and on their standing grants.
 
+use super::signed::StoredArgs;
 use clap::{ArgAction, Args as Group, Subcommand};
 use paraph_gateway::{Decimal, Scalar};
 use std::path::PathBuf;
@@ -19,6 +20,60 @@ pub(crate) enum PolicyCommand {
                       Exit codes: 0 whatever the rules say, 2 a call or a file that cannot be read, an unknown tool."
     )]
     Explain(PolicyExplainArgs),
+    /// List the standing grants of an agent's file: what each signs, how far it is used up, how it stands
+    #[command(after_help = "Example: paraph policy grants agent.toml --json\n\n\
+                      What is counted is counted in the store, for one tenant, by the name of the grant.")]
+    Grants(GrantsArgs),
+    /// Take a standing grant back: it signs nothing any more, in any process on the store
+    #[command(
+        after_help = "Examples:\n  paraph policy revoke agent.toml small --reason \"too many in one night\"\n  \
+                      paraph policy revoke clerk small --reason \"its file is gone\"\n\n\
+                      When the command has returned, nothing starts that the grant has signed: that is held, and people\n\
+                      decide anew. The file stays as it is; `paraph policy restore` lets the grant sign again."
+    )]
+    Revoke(RevokeArgs),
+    /// Let a grant that was revoked sign again, within what its policy says
+    #[command(
+        after_help = "Example: paraph policy restore agent.toml small --reason \"it was a holiday\""
+    )]
+    Restore(RevokeArgs),
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct GrantsArgs {
+    /// The agent's file
+    pub(crate) file: PathBuf,
+    /// Only those of this agent of the file
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Whose data: what is used up is counted for each tenant
+    #[arg(long, value_name = "NAME", default_value = "local")]
+    pub(crate) tenant: String,
+    #[command(flatten)]
+    pub(crate) out: StoredArgs,
+}
+
+/// Which grant is meant.
+#[derive(Group, Debug)]
+pub(crate) struct WhichGrant {
+    /// The agent's file; or an agent's name, and then nobody looks whether it has such a grant
+    pub(crate) agent: PathBuf,
+    /// The grant's name
+    pub(crate) grant: String,
+    /// The agent of the file whose grant it is, if several have one of this name
+    #[arg(long = "agent", id = "of", value_name = "NAME")]
+    pub(crate) of: Option<String>,
+}
+
+#[derive(Group, Debug)]
+pub(crate) struct RevokeArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichGrant,
+    /// Why, for whoever lists it and for the audit
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) out: StoredArgs,
 }
 
 #[derive(Group, Debug)]

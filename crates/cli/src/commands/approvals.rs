@@ -6,12 +6,14 @@
 mod asking;
 mod decide;
 mod edit;
+mod lineage;
 mod list;
 mod settle;
 mod show;
 mod watch;
 
 pub(super) use asking::{Asked, ask};
+pub(super) use lineage::lineage;
 
 use super::{on_listed, on_store};
 use crate::args::{ApprovalsCommand, WhichAction};
@@ -21,10 +23,10 @@ use crate::output::note;
 use crate::pieces::{Raw, raw};
 use crate::stores::Kept;
 use crate::terminal::printable;
-use paraph_agents::is_called_from;
 use paraph_gateway::{
     ActionId, ActionRow, ApprovalError, Approvals, Ended, Signer, State, StoreError,
 };
+use paraph_graph::RunId;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -190,19 +192,24 @@ async fn sweep(desk: &Approvals) {
 /// have: to approve it would lead nowhere.
 pub(super) async fn take_back(
     kept: &Kept,
-    (run, thread): (&str, &str),
+    run: RunId,
     (by, why): (&str, &str),
 ) -> Result<(), Failure> {
     let desk = desk(kept);
     let open = [State::Pending, State::Held, State::Approved];
     let rows = desk.list(&open).await;
     let rows = rows.map_err(|error| refused(kept, error))?;
-    let runs: BTreeSet<_> = rows
-        .iter()
-        .map(|row| row.action.said.run.clone())
-        .filter(|own| own.run == run || is_called_from(&own.thread, thread))
-        .collect();
+    let runs: BTreeSet<_> = rows.iter().map(|row| row.action.said.run.clone()).collect();
     for own in runs {
+        let is_own = own.run == run.to_string();
+        if !is_own
+            && lineage(kept, &own.run)
+                .await?
+                .iter()
+                .all(|row| row.id != run)
+        {
+            continue;
+        }
         let taken = desk.cancel(&own, by, why).await;
         let taken = taken.map_err(|error| refused(kept, error))?;
         if taken > 0 {

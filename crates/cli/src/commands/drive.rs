@@ -1,7 +1,7 @@
 //! A run that is driven on from stop to stop: past what somebody at the terminal decides, and past a short wait for
 //! what nobody saw. Called by whatever begins a run or goes on with one.
 
-use super::approvals::{Asked, ask, take_back};
+use super::approvals::{Asked, ask, lineage, take_back};
 use super::follow::{Ended, Told, finish, follow};
 use super::not_started;
 use crate::cells::now_ms;
@@ -13,7 +13,7 @@ use crate::person::local;
 use crate::signals::Interrupt;
 use crate::stores::Kept;
 use crate::terminal::printable_line;
-use paraph_agents::{Agent, AgentRun, Approval, Terms, is_called_from};
+use paraph_agents::{Agent, AgentRun, Approval, Terms};
 use paraph_gateway::{Approvals, Wake, Why};
 use paraph_graph::RunId;
 use std::io::IsTerminal as _;
@@ -53,7 +53,7 @@ impl Driver<'_> {
                 Ok(true) => run = self.again(id).await?,
                 Ok(false) => {
                     if told.saved && ended.is_over() {
-                        self.take_back(&id.to_string(), &thread, &ended).await;
+                        self.take_back(id, &ended).await;
                     }
                     return finish(ended, (self.kept, self.config), &mut told).await;
                 }
@@ -114,27 +114,38 @@ impl Driver<'_> {
     }
 
     /// Takes back what the run has asked for and is not done. If that cannot be written, time ends it.
-    async fn take_back(&self, run: &str, thread: &str, ended: &Ended) {
+    async fn take_back(&self, run: RunId, ended: &Ended) {
         let by = local(&self.config.environment);
         let why = format!("its run ended: {}", ended.reason());
-        let taken = take_back(self.kept, (run, thread), (&by, &why)).await;
+        let taken = take_back(self.kept, run, (&by, &why)).await;
         say_if_not(taken);
     }
 
     /// What wakes the runs of a thread, and of the agents that are called there.
     async fn wakes(&self, thread: &str) -> Vec<Wake> {
-        let mut wakes = match self.desk().wakes().await {
-            Ok(wakes) => wakes,
-            Err(error) => {
-                not_written(&error);
-                Vec::new()
-            }
-        };
-        wakes.retain(|wake| {
-            let own = &wake.run.thread;
-            own == thread || is_called_from(own, thread)
+        let wakes = self.desk().wakes().await;
+        let wakes = wakes.unwrap_or_else(|error| {
+            not_written(&error);
+            Vec::new()
         });
-        wakes
+        let mut own = Vec::new();
+        for wake in wakes {
+            if wake.run.thread == thread || self.is_called_from(&wake.run.run, thread).await {
+                own.push(wake);
+            }
+        }
+        own
+    }
+
+    /// Whether a run is that of an agent which was called on this thread, if only by way of further agents.
+    async fn is_called_from(&self, run: &str, thread: &str) -> bool {
+        match lineage(self.kept, run).await {
+            Ok(above) => above.iter().any(|row| row.thread == thread),
+            Err(failure) => {
+                say_if_not(Err(failure));
+                false
+            }
+        }
     }
 
     /// Says that the runs went on because of these. One that is not due yet still has somebody to wake.

@@ -154,7 +154,7 @@ async fn is_its_own(kept: &Kept, thread: &str, agent: &AgentInfo) -> Result<(), 
 }
 
 /// The unfinished run that a new one on its thread leaves behind: what it has asked people for leads nowhere then.
-async fn left_behind(kept: &Kept, thread: &str, quiet: bool) -> Result<Option<String>, Failure> {
+async fn left_behind(kept: &Kept, thread: &str, quiet: bool) -> Result<Option<RunId>, Failure> {
     let Some(row) = kept.threads.thread(thread).await? else {
         return Ok(None);
     };
@@ -172,7 +172,7 @@ async fn left_behind(kept: &Kept, thread: &str, quiet: bool) -> Result<Option<St
         ..RunQuery::default()
     };
     let row = kept.threads.runs(&newest).await?.pop();
-    Ok(row.map(|row| row.id.to_string()))
+    Ok(row.map(|row| row.id))
 }
 
 /// What the run is to do, and where it begins.
@@ -202,7 +202,7 @@ impl Asking {
         if let (Some(left), false) = (left, self.by_hand) {
             let by = local(&config.environment);
             let why = "a later run on its thread left it behind";
-            say_if_not(take_back(kept, (&left, thread), (&by, why)).await);
+            say_if_not(take_back(kept, left, (&by, why)).await);
         }
         Ok(run)
     }

@@ -10,6 +10,7 @@ mod agent_files;
 mod approvals;
 mod attacks;
 mod audit;
+mod called;
 mod canaries;
 mod configuration;
 mod decisions;

@@ -499,3 +499,103 @@ untrusted = ["web__fetch"]
     assert!(!told.err.contains("is trusted"), "{}", told.err);
     assert!(told.out.contains("flow:untrusted"), "{}", told.out);
 }
+
+/// The one grant of the file as it is listed now, without what the file says of it.
+fn grant(sandbox: &Sandbox) -> Value {
+    let listed = sandbox.run(&["policy", "grants", "desk.toml", "--json"]);
+    assert_eq!(listed.code, 0, "{}", listed.err);
+    let mut listed = listed.json();
+    let said = listed[0].as_object_mut().unwrap().remove("grant").unwrap();
+    assert_eq!(said["at_most"], json!([["/amount_cents", 500]]));
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    listed[0].clone()
+}
+
+#[test]
+fn a_grant_is_listed_with_its_use_revoked_at_once_and_restored() {
+    let sandbox = sandbox();
+    let said = ["policy", "revoke", "desk.toml", "small refunds", "--reason"];
+    let revoke = |more: &[&str]| sandbox.run(&[&said[..], more].concat());
+    let unused = json!({"agent": "refund-desk", "state": "in_force", "until": "2036-12-31T00:00:00.000Z",
+        "used": {"today": 0, "sum_today": 0, "threads": {}}, "revoked": null});
+    assert_eq!(grant(&sandbox), unused);
+    assert_eq!(run(&sandbox, "case/1", &[(42, 400)]).code, 0);
+    let used = json!({"today": 0, "sum_today": 400, "threads": {"case/1": 1}});
+    assert_eq!(grant(&sandbox)["used"], used);
+
+    let revoked = revoke(&["too many at night"]);
+    assert_eq!(
+        (revoked.code, revoked.out.as_str()),
+        (
+            0,
+            "the grant `small refunds` of the agent `refund-desk` is revoked: it signs nothing any more\n\
+             it stays so until: paraph policy restore desk.toml 'small refunds' --reason …\n"
+        ),
+        "{}",
+        revoked.err
+    );
+    let asked = run(&sandbox, "case-2", &[(42, 400)]);
+    assert_eq!(asked.reason(), "approval_pending", "{}", asked.err);
+    assert_eq!(refunded(&sandbox), [400]);
+    let listed = grant(&sandbox);
+    let why = (&listed["state"], &listed["revoked"]["reason"]);
+    assert_eq!(why, (&json!("revoked"), &json!("too many at night")));
+    let table = sandbox.run(&["policy", "grants", "desk.toml"]);
+    assert!(
+        table.out.contains("revoked")
+            && table.out.contains("/amount_cents 400 of 10000 today; 1 thread, 1 of them used up (1 each)")
+            && table.err.contains(": too many at night"),
+        "{}{}",
+        table.out,
+        table.err
+    );
+    // It is none of the kill switches.
+    let kills = sandbox.run(&["kill", "status", "--json"]);
+    assert_eq!(kills.json(), json!([]));
+
+    let restore = ["policy", "restore", "desk.toml", "small refunds", "--reason", "quiet"];
+    let restored = sandbox.run(&[&restore[..], &["--json"]].concat());
+    let told = json!({"agent": "refund-desk", "grant": "small refunds", "revoked": false, "held": 0});
+    assert_eq!((restored.code, restored.json()), (0, told));
+    let twice = sandbox.run(&restore);
+    assert_eq!(
+        (twice.code, twice.err.as_str()),
+        (
+            2,
+            "error: the grant `small refunds` of the agent `refund-desk` is not revoked\n"
+        )
+    );
+    assert_eq!(run(&sandbox, "case-3", &[(42, 300)]).code, 0);
+    assert_eq!(refunded(&sandbox), [400, 300]);
+    let audit = sandbox.run(&["audit", "list"]).out;
+    for told in ["revoked", "restored"] {
+        assert!(audit.contains(told), "{audit}");
+    }
+    let whole = sandbox.run(&["audit", "verify"]);
+    assert_eq!(whole.code, 0, "{}{}", whole.out, whole.err);
+}
+
+#[test]
+fn only_a_grant_that_the_file_has_is_revoked_unless_an_agent_is_merely_named() {
+    let sandbox = sandbox();
+    let revoke = |agent: &str, grant: &str, reason: &str| {
+        sandbox.run(&["policy", "revoke", agent, grant, "--reason", reason, "--json"])
+    };
+    let table = [
+        ("desk.toml", "smal refunds", "x", "error: there is no grant `smal refunds`; did you mean `small refunds`?\nthere are: small refunds\n"),
+        ("desk.toml", "small refunds", " ", "error: --reason: say why, for the audit\n"),
+        ("clerk", "", "x", "error: the names of agents and grants have 1 to 256 bytes\n"),
+    ];
+    for (agent, grant, reason, said) in table {
+        let refused = revoke(agent, grant, reason);
+        assert_eq!(refused.code, 2, "{}", refused.err);
+        assert!(refused.err.ends_with(said), "{}", refused.err);
+    }
+    let named = revoke("refund-desk", "small refunds", "its file is gone");
+    assert_eq!(named.code, 0, "{}", named.err);
+    assert_eq!(
+        named.err,
+        "note: whether the agent `refund-desk` has such a grant was not looked up: only its file knows\n"
+    );
+    assert_eq!(grant(&sandbox)["state"], json!("revoked"));
+}

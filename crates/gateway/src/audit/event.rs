@@ -60,6 +60,10 @@ pub enum EventKind {
     Killed,
     /// A kill switch was taken off.
     Unkilled,
+    /// A standing grant was revoked.
+    Revoked,
+    /// A standing grant that was revoked is in force again.
+    Restored,
     /// A grant's allowance was used.
     Budget,
     /// A conversation was repaired before a model saw it.
@@ -72,7 +76,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// Every kind.
-    pub const ALL: [EventKind; 21] = [
+    pub const ALL: [EventKind; 23] = [
         EventKind::Proposed,
         EventKind::Shown,
         EventKind::Decided,
@@ -90,6 +94,8 @@ impl EventKind {
         EventKind::Reopened,
         EventKind::Killed,
         EventKind::Unkilled,
+        EventKind::Revoked,
+        EventKind::Restored,
         EventKind::Budget,
         EventKind::HistoryRepaired,
         EventKind::Erased,
@@ -116,6 +122,8 @@ impl EventKind {
             EventKind::Reopened => "reopened",
             EventKind::Killed => "killed",
             EventKind::Unkilled => "unkilled",
+            EventKind::Revoked => "revoked",
+            EventKind::Restored => "restored",
             EventKind::Budget => "budget",
             EventKind::HistoryRepaired => "history_repaired",
             EventKind::Erased => "erased",
@@ -194,7 +202,8 @@ pub struct Event {
     /// The tool's level, by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
-    /// What a kill switch stops: `global`, `writes`, `agent:NAME`, `tool:NAME` or `tenant:NAME`.
+    /// What a kill switch stops: `global`, `writes`, `agent:NAME`, `tool:NAME` or `tenant:NAME`. Of a grant that was
+    /// revoked `grant:AGENT/NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// Until when the action may be started, in milliseconds since the Unix epoch.

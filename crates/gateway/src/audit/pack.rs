@@ -157,10 +157,12 @@ impl Pack {
         self.links.push(match event.kind {
             _ if own => Link::Whole(Box::new(entry)),
             // A kill switch says which attempts must not be there. Who put it on is not this action's matter.
-            EventKind::Killed | EventKind::Unkilled => Link::Whole(Box::new(AuditEntry {
-                detail: None,
-                ..entry
-            })),
+            EventKind::Killed | EventKind::Unkilled | EventKind::Revoked | EventKind::Restored => {
+                Link::Whole(Box::new(AuditEntry {
+                    detail: None,
+                    ..entry
+                }))
+            }
             _ => Link::Sealed(sha256(&entry.event)),
         });
         Ok(())

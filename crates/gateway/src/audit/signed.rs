@@ -3,9 +3,9 @@
 //! It knows of an action only from its approval until its end, so that it needs memory for what is open at one time
 //! and not for all that ever was.
 
-use super::event::{Event, EventKind};
+use super::event::{Event, EventKind, Field};
 use super::verify::BrokenLink;
-use crate::kill::Target;
+use crate::kill::{Target, grant_scope};
 use std::collections::{BTreeSet, HashMap};
 
 /// How many actions may be open at once before a chain is not taken for a real one.
@@ -26,6 +26,8 @@ struct Signed {
     agent: String,
     tool: Option<String>,
     reads: bool,
+    /// The scope of the grant that signed it, if one did.
+    grant: Option<String>,
     at: Stage,
 }
 
@@ -48,12 +50,12 @@ impl Signatures {
     /// Takes in one event, and says what is wrong with it.
     pub(super) fn see(&mut self, event: &Event) -> Result<(), BrokenLink> {
         match (event.kind, event.scope.as_deref()) {
-            (EventKind::Killed, Some(scope)) => {
+            (EventKind::Killed | EventKind::Revoked, Some(scope)) => {
                 self.withdraw(scope, &event.tenant);
                 self.kills.insert(scope.to_owned());
                 self.bounded()?;
             }
-            (EventKind::Unkilled, Some(scope)) => {
+            (EventKind::Unkilled | EventKind::Restored, Some(scope)) => {
                 // What was signed while the switch was on was signed in knowledge of it.
                 self.kills.remove(scope);
             }
@@ -106,6 +108,10 @@ impl Signatures {
             agent: event.agent.clone(),
             tool: event.tool.clone(),
             reads: event.level.as_deref() == Some("read"),
+            grant: match event.fields.get("grant") {
+                Some(Field::Text(name)) => Some(grant_scope(&event.agent, name)),
+                _ => None,
+            },
             at: Stage::Ready,
         };
         self.signed.insert(action.to_owned(), signed);
@@ -145,6 +151,7 @@ impl Signatures {
         }
         let killed = |scope: &&String| signed.is_within(scope, &event.tenant);
         match self.kills.iter().find(killed) {
+            Some(scope) if signed.grant.as_ref() == Some(scope) => Err(BrokenLink::Revoked),
             Some(_) => Err(BrokenLink::Killed),
             None => Ok(()),
         }
@@ -172,6 +179,6 @@ impl Signed {
             tool: self.tool.as_deref().unwrap_or_default(),
             writes: !self.reads,
         };
-        target.is_within(scope)
+        target.is_within(scope) || self.grant.as_deref() == Some(scope)
     }
 }

@@ -84,6 +84,9 @@ pub enum BrokenLink {
     /// It was started although a kill switch was on.
     #[error("an attempt was started while a kill switch was on")]
     Killed,
+    /// It was started although the grant that signed it had been revoked.
+    #[error("an attempt was started that a grant had signed which was revoked")]
+    Revoked,
     /// It was started again although nobody had looked what came of it.
     #[error("an attempt was started again before anybody knew what came of the last one")]
     StartedTwice,

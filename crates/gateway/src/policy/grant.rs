@@ -11,7 +11,9 @@ use super::pointer::Pointer;
 use super::rule::one_fits;
 use super::time;
 use crate::json::{Shape, View};
+use crate::record::RunRef;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A standing signature: it approves calls of one tool that would be asked otherwise, within its caps and
 /// until it expires. It never overrides a denial.
@@ -85,6 +87,57 @@ impl Grant {
             after_untrusted: false,
         }
     }
+}
+
+/// Whose counters the grants of a tenant are counted by: they outlive runs and threads.
+pub(crate) fn grants_of(tenant: &str) -> RunRef {
+    RunRef {
+        tenant: tenant.to_owned(),
+        agent: String::new(),
+        thread: String::new(),
+        run: "grants".to_owned(),
+    }
+}
+
+/// How much of a grant is used up.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GrantUse {
+    /// How many calls it has signed today, in UTC, if it counts them.
+    pub today: u64,
+    /// What the calls that it has signed today add up to, if it adds them up.
+    pub sum_today: u64,
+    /// How many calls it has signed on each thread, if it counts them.
+    pub threads: BTreeMap<String, u64>,
+}
+
+impl GrantUse {
+    /// What the counters of a tenant's grants say of one of them.
+    pub(crate) fn read(
+        counters: &BTreeMap<String, u64>,
+        (tenant, grant): (&str, &str),
+        now_ms: u64,
+    ) -> GrantUse {
+        let of = |kind: &str, of: &str| counter(grant, tenant, kind, of);
+        let count = |name: String| counters.get(&name).copied().unwrap_or(0);
+        let today = time::day(now_ms);
+        let on = of("thread", "");
+        let threads = counters.iter().filter_map(|(name, count)| {
+            let thread = name.strip_prefix(&on)?;
+            Some((thread.replace("%2F", "/").replace("%25", "%"), *count))
+        });
+        GrantUse {
+            today: count(of("day", &today)),
+            sum_today: count(of("sum", &today)),
+            threads: threads.collect(),
+        }
+    }
+}
+
+/// The name of one of a grant's counters. Names from outside cannot reach into another part of it.
+fn counter(grant: &str, tenant: &str, kind: &str, of: &str) -> String {
+    let escaped = |text: &str| text.replace('%', "%25").replace('/', "%2F");
+    let (grant, tenant, of) = (escaped(grant), escaped(tenant), escaped(of));
+    format!("grant/{grant}/{tenant}/{kind}/{of}")
 }
 
 /// A grant that could sign a call.
@@ -256,7 +309,7 @@ impl Compiled {
         let mut takes = Vec::new();
         let mut full = None;
         let mut take = |kind: &str, of: &str, by: u64, max: u64| {
-            let counter = self.counter(request.tenant, kind, of);
+            let counter = counter(&self.name, request.tenant, kind, of);
             if by > max && full.is_none() {
                 full = Some(format!("it would take {by} of at most {max} (`{counter}`)"));
             }
@@ -284,13 +337,6 @@ impl Compiled {
                 takes,
             }),
         }
-    }
-
-    /// Names from outside cannot reach into another part of a counter's name.
-    fn counter(&self, tenant: &str, kind: &str, of: &str) -> String {
-        let escaped = |text: &str| text.replace('%', "%25").replace('/', "%2F");
-        let (tenant, of) = (escaped(tenant), escaped(of));
-        format!("grant/{}/{tenant}/{kind}/{of}", escaped(&self.name))
     }
 }
 

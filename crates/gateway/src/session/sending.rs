@@ -11,7 +11,7 @@ use crate::action::{ActionRow, Ended, Signer, State};
 use crate::audit::EventKind;
 use crate::effect::{Chance, Erased, Found, Sent, patience};
 use crate::json::{Bounds, Json};
-use crate::kill::Target;
+use crate::kill::{self, Target};
 use crate::record::{CallRecord, Outcome, Why};
 use crate::stop::Stop;
 use crate::store::{Change, Guard, StoreError, Wake};
@@ -102,6 +102,7 @@ impl Session {
         let said = &row.action.said;
         let scopes = Target::of(said).scopes();
         let mut guards = vec![at(&row), Guard::Alive { scopes }];
+        guards.extend(kill::granted(&row));
         let mut audit = Vec::new();
         if row.state == State::Approved {
             guards.push(Guard::Before {
@@ -130,6 +131,9 @@ impl Session {
 
     /// Why an action was not started, and what becomes of it.
     async fn not_started(&self, row: &ActionRow, guard: Guard) -> Result<Look, Stop> {
+        if let Some(grant) = kill::revoked(&guard) {
+            return self.not_granted(row, &grant).await;
+        }
         let Guard::Alive { .. } = guard else {
             // Somebody was quicker, or the time is over: the next look shows it.
             return Ok(Look::Again);
@@ -141,6 +145,18 @@ impl Session {
             self.step(row, held, EventKind::Held).await?;
         }
         Err(stop)
+    }
+
+    /// What becomes of an action whose grant was revoked before it was started: people decide anew. Of one that may have
+    /// arrived, a person says what came of it.
+    async fn not_granted(&self, row: &ActionRow, grant: &str) -> Result<Look, Stop> {
+        let why = self.ended(&revoked_words(grant), self.now().await?);
+        let (next, kind) = match row.state {
+            State::Approved => (row.hold_back(why), EventKind::Held),
+            _ => (row.lose_sight(why, None), EventKind::Unknown),
+        };
+        let next = next.map_err(|_| impossible(row))?;
+        self.step(row, next, kind).await
     }
 
     /// Hands an action to its effect, in a task that goes on if this one is cut off.
@@ -188,7 +204,7 @@ impl Session {
         let now_ms = self.now().await?;
         let sight = self.look_again(tool, row, now_ms).await;
         if sight == Sight::Same {
-            let ours = Change {
+            let mut ours = Change {
                 guards: vec![
                     at(row),
                     Guard::Alive {
@@ -197,8 +213,13 @@ impl Session {
                 ],
                 ..Change::default()
             };
+            ours.guards.extend(kill::granted(row));
             return match self.commit(ours).await {
                 Ok(()) => Ok(None),
+                Err(StoreError::Refused(guard)) if let Some(grant) = kill::revoked(&guard) => {
+                    let sight = Sight::NotEntitled(revoked_words(&grant));
+                    self.not_handed_over(row, sight, now_ms).await.map(Some)
+                }
                 Err(StoreError::Refused(guard)) if matches!(*guard, Guard::Alive { .. }) => {
                     self.not_handed_over(row, Sight::Killed, now_ms).await?;
                     Err(self.killed_by(Target::of(said)).await?)
@@ -234,14 +255,19 @@ impl Session {
         };
         let mut change = next.change(row);
         if next.row.state == State::Approved {
-            // Votes that a kill switch has made void do not come back by this.
+            // Votes that a kill switch or a revocation has made void do not come back by this.
             let scopes = Target::of(&row.action.said).scopes();
             change.guards.push(Guard::Alive { scopes });
+            change.guards.extend(kill::granted(row));
         }
         match self.commit(change).await {
             Ok(()) => Ok(next.row),
             Err(StoreError::Refused(guard)) if matches!(*guard, Guard::Alive { .. }) => {
-                let held = self.unsent(row, Sight::Killed, now_ms)?;
+                let sight = match kill::revoked(&guard) {
+                    Some(grant) => Sight::NotEntitled(revoked_words(&grant)),
+                    None => Sight::Killed,
+                };
+                let held = self.unsent(row, sight, now_ms)?;
                 self.commit(held.change(row)).await.map_err(broken)?;
                 Ok(held.row)
             }
@@ -412,6 +438,11 @@ impl Session {
 
 /// What is said of an action that a kill switch came before while it was looked at.
 const KILLED: &str = "a kill switch came before it was handed over";
+
+/// What is said of an action whose grant was revoked after it had signed.
+fn revoked_words(grant: &str) -> String {
+    format!("the grant `{grant}`, which signed it, was revoked")
+}
 
 /// The next row of an action that was not handed over, and what the audit calls it.
 struct Unsent {

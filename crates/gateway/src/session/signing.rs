@@ -14,8 +14,8 @@ use crate::effect::Prepared;
 use crate::json::Json;
 use crate::kill::{self, Target};
 use crate::output;
-use crate::policy::{Ask, Fit, Verdict};
-use crate::record::{Observation, Outcome, Ruling, RunRef, Waiting, Why};
+use crate::policy::{Ask, Fit, Verdict, grants_of};
+use crate::record::{Observation, Outcome, Ruling, Waiting, Why};
 use crate::stop::{Failure, Stop};
 use crate::store::{Add, Change, Find, Guard, StoreError};
 use crate::tool::{Injections, Registered};
@@ -247,6 +247,7 @@ impl Session {
             ruling.grant = grant.map(|fit| fit.grant.to_owned());
         }
         let ruling = ticket.place.record.ruling.as_ref();
+        let in_force = kill::granted(&row);
         let mut change = Change {
             guards: vec![Guard::Alive {
                 scopes: Target::of(said).scopes(),
@@ -261,12 +262,13 @@ impl Session {
         self.supersede(&mut change, action, earlier);
         if let Some(fit) = grant {
             change.guards.push(Guard::Before { at_ms: fit.until });
+            change.guards.extend(in_force);
             let by_rule = earlier.iter().filter(|row| row.is_by_rule()).count() as u64;
             let once = (subject_counter(said), 1, by_rule.saturating_add(1));
             let takes = fit.takes.iter();
             let takes = takes.map(|take| (take.counter.clone(), take.by, take.max));
             for (counter, by, most) in takes.chain([once]) {
-                let run = grants_of(&said.run);
+                let run = Arc::new(grants_of(&said.run.tenant));
                 change.guards.push(Guard::Most {
                     run: run.clone(),
                     counter: counter.clone(),
@@ -278,6 +280,8 @@ impl Session {
         match self.write_with(ticket, change).await {
             Ok(()) => Ok(true),
             Err(StoreError::Refused(guard)) => match *guard {
+                // People are asked, then, or another grant is.
+                _ if kill::revoked(&guard).is_some() => Ok(false),
                 Guard::Alive { .. } => Err(self.killed_by(Target::of(said)).await?),
                 // Somebody has decided meanwhile about what is left behind.
                 Guard::At { .. } => {
@@ -429,16 +433,6 @@ fn subject_counter(said: &Proposal) -> String {
     let (thread, subject) = (&said.run.thread, &said.subject);
     let hash = sha256(&format!("{} {thread} {subject}", thread.len()));
     format!("subject/{hash}")
-}
-
-/// Whose counters the grants of a tenant are counted by: they outlive runs and threads.
-fn grants_of(run: &RunRef) -> Arc<RunRef> {
-    Arc::new(RunRef {
-        tenant: run.tenant.clone(),
-        agent: String::new(),
-        thread: String::new(),
-        run: "grants".to_owned(),
-    })
 }
 
 /// What a call ends with whose action is over.

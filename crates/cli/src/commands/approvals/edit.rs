@@ -1,6 +1,6 @@
 //! `paraph approvals edit`: other arguments, read as the tool will read them, in the place of an action's.
 
-use super::decide::waiting_run;
+use super::lineage::waiting_run;
 use super::{Listed, flag, looked_at, refused};
 use crate::application::{Described, Said};
 use crate::args::EditArgs;

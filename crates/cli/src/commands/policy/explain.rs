@@ -116,7 +116,7 @@ pub(super) fn explain(args: &PolicyExplainArgs) -> Result<u8, Failure> {
 }
 
 /// The agent that is asked about: the main one, or that of the name.
-fn agent_of<'p>(
+pub(super) fn agent_of<'p>(
     found: &'p [DeclaredPolicy],
     name: Option<&str>,
 ) -> Result<&'p DeclaredPolicy, Failure> {

@@ -39,9 +39,8 @@ pub(super) async fn cancel(kept: &Kept, config: &Config, args: &CancelArgs) -> R
     let was_over = before.status.rests();
     if matches!(row.status, RunStatus::Cancelled | RunStatus::Paused) {
         let by = local(&config.environment);
-        let run = row.id.to_string();
         let taken = (by.as_str(), "its run was cancelled");
-        take_back(kept, (&run, &row.thread), taken).await?;
+        take_back(kept, row.id, taken).await?;
     }
     let result = match row.status {
         RunStatus::Success => super::show::result(kept, &row).await.ok().flatten(),

@@ -4,7 +4,7 @@ use super::lives::{Chain, about};
 use super::*;
 
 /// What the verifier says of these events about one action: each is a kind and, after `=`, the state it leaves the
-/// action in, or the scope of a kill switch.
+/// action in, or the scope of a kill switch or a revocation.
 fn told(events: &str) -> Result<u64, String> {
     let mut chain = Chain::new("t");
     for (at, word) in events.split_whitespace().enumerate() {
@@ -15,9 +15,14 @@ fn told(events: &str) -> Result<u64, String> {
             ..about(kind, "t", "a1")
         };
         match kind {
-            EventKind::Killed | EventKind::Unkilled => {
+            EventKind::Killed | EventKind::Unkilled | EventKind::Revoked | EventKind::Restored => {
                 (event.action, event.digest) = (None, None);
                 event.scope = Some(value.to_owned());
+            }
+            // Approved by the grant `small`.
+            EventKind::Proposed if value == "granted" => {
+                event = event.with("grant", "small");
+                event.state = Some("approved".to_owned());
             }
             _ => event.state = Some(value.to_owned()),
         }
@@ -31,6 +36,43 @@ fn told(events: &str) -> Result<u64, String> {
 
 const APPROVED: &str = "decided=approved";
 const STARTED: &str = "attempt_started=executing";
+const GRANTED: &str = "proposed=granted";
+const REVOKED: &str = "revoked=grant:support/small";
+const RESTORED: &str = "restored=grant:support/small";
+
+#[test]
+fn an_attempt_that_a_revoked_grant_had_signed_is_found() {
+    let unsigned = "an attempt was started that no approval in force covers";
+    let revoked = "an attempt was started that a grant had signed which was revoked";
+    let table = [
+        (format!("{GRANTED} {STARTED}"), Ok(1)),
+        (format!("{REVOKED} {RESTORED} {GRANTED} {STARTED}"), Ok(1)),
+        // What people signed, and what other grants did, is not meant.
+        (format!("{REVOKED} {APPROVED} {STARTED}"), Ok(1)),
+        (
+            format!("{GRANTED} {REVOKED} held=held {APPROVED} {STARTED}"),
+            Ok(1),
+        ),
+        (
+            format!("revoked=grant:support/smal revoked=grant:other/small {GRANTED} {STARTED}"),
+            Ok(1),
+        ),
+        (format!("{GRANTED} {REVOKED} {STARTED}"), Err((3, unsigned))),
+        (
+            format!("{GRANTED} {REVOKED} {RESTORED} {STARTED}"),
+            Err((4, unsigned)),
+        ),
+        (format!("{REVOKED} {GRANTED} {STARTED}"), Err((3, revoked))),
+        (
+            format!("{GRANTED} {STARTED} unknown=unknown {REVOKED} {STARTED}"),
+            Err((5, revoked)),
+        ),
+    ];
+    for (events, expected) in table {
+        let expected = expected.map_err(|(seq, why)| format!("entry {seq}: {why}"));
+        assert_eq!(told(&events), expected, "{events}");
+    }
+}
 
 #[test]
 fn an_attempt_is_covered_by_an_approval_in_force() {
