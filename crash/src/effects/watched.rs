@@ -2,13 +2,10 @@
 //!
 //! Made by `driving` over the real store.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use paraph_gateway::{
-    ActionRow, AuditEntry, CallRecord, Change, Find, Kill, RunRef, State, Store, StoreFuture, Wake,
-};
+use paraph_gateway::{Change, State, Store, StoreFuture, StoreLayer};
 
 use crate::fuse::Fuse;
 use crate::outside::say;
@@ -39,7 +36,11 @@ fn name(change: &Change) -> &'static str {
     }
 }
 
-impl Store for WatchedActions {
+impl StoreLayer for WatchedActions {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     fn commit(&self, change: Change) -> StoreFuture<'_, ()> {
         let name = name(&change);
         if let ("claim", Some(row)) = (name, change.actions.first()) {
@@ -56,42 +57,5 @@ impl Store for WatchedActions {
             }
             done
         })
-    }
-
-    fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> {
-        self.inner.calls(run)
-    }
-
-    fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>> {
-        self.inner.counters(run)
-    }
-
-    fn actions<'a>(&'a self, find: Find<'a>) -> StoreFuture<'a, Vec<ActionRow>> {
-        self.inner.actions(find)
-    }
-
-    fn wakes(&self, limit: usize) -> StoreFuture<'_, Vec<Wake>> {
-        self.inner.wakes(limit)
-    }
-
-    fn kills(&self) -> StoreFuture<'_, Vec<Kill>> {
-        self.inner.kills()
-    }
-
-    fn audit<'a>(
-        &'a self,
-        tenant: &'a str,
-        after: u64,
-        limit: usize,
-    ) -> StoreFuture<'a, Vec<AuditEntry>> {
-        self.inner.audit(tenant, after, limit)
-    }
-
-    fn now_ms(&self) -> StoreFuture<'_, u64> {
-        self.inner.now_ms()
-    }
-
-    fn is_lasting(&self) -> bool {
-        self.inner.is_lasting()
     }
 }

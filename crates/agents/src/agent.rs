@@ -47,6 +47,8 @@ pub struct Agent {
     /// What its runs are about, which flow rules hold effects to.
     pub(crate) targets: Targets,
     pub(crate) store: Store,
+    /// How many tokens its runs keep back for a last answer; 0 for none.
+    pub(crate) synthesis_reserve: u64,
     graph: Box<dyn Driven>,
     /// How its graph is told the task.
     telling: Telling,
@@ -64,6 +66,7 @@ impl Agent {
             called: BTreeMap::new(),
             targets: Targets::new(),
             store: MemoryStore::shared(),
+            synthesis_reserve: 0,
             graph: Box::new(graph),
             telling: |case| check_task(&case.question).map(str::to_owned),
         }
@@ -78,6 +81,46 @@ impl Agent {
     #[must_use]
     pub fn on(self, store: Store) -> Agent {
         Agent { store, ..self }
+    }
+
+    /// The same, which keeps so many tokens (in and out) of each run's budget back for a last answer: when the run's steps,
+    /// calls, tokens or money are used up, the model is asked once more, without tools, for what it can say from what it
+    /// has. The run ends with the limit as its reason all the same. 0 keeps nothing back; an agent with JSON actions just
+    /// stops.
+    ///
+    /// ```
+    /// use paraph_agents::{Terms, react};
+    /// use paraph_gateway::{Gateway, Limits, MemoryStore, Policy};
+    /// use paraph_models::ScriptedModel;
+    /// use std::sync::Arc;
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Nothing {}
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gateway = Gateway::builder(MemoryStore::shared())
+    ///     .read("look", "Looks", async |_: Nothing| Ok("three of ten"))
+    ///     .policy(Policy::new().allow(["look"]))
+    ///     .build()?;
+    /// let script = r#"{"tool_calls":[{"name":"look","arguments":{}}]}
+    /// {"content":"Three of ten; I could not look at the rest."}"#;
+    /// let terms = Terms {
+    ///     limits: Limits { steps: 1, ..Limits::default() },
+    ///     ..Terms::new(Arc::new(ScriptedModel::parse(script, "script")?), "t")
+    /// };
+    /// let agent = react("looker", "Look.", gateway)?.keeping_back(1_000);
+    /// let result = agent.start("How many?", &terms).await?.result().await;
+    /// assert_eq!(result.stop().to_string(), "max_steps");
+    /// assert_eq!(result.answer(), Some("Three of ten; I could not look at the rest."));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn keeping_back(self, tokens: u64) -> Agent {
+        Agent {
+            synthesis_reserve: tokens,
+            ..self
+        }
     }
 
     /// The gateway of the agent of this name: its own, or that of one that it calls. People who change an action's

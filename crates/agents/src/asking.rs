@@ -7,6 +7,7 @@
 use crate::calling::{Calling, SHOWN_ARGUMENTS, elapsed_ms};
 use crate::ending::Ending;
 use crate::event::{AgentEventData, BudgetView, SpokenMessage};
+use crate::reserve::Reserve;
 use crate::spent::Spent;
 use crate::teller::Teller;
 use crate::terms::ANSWER_TOKENS;
@@ -43,6 +44,8 @@ pub(crate) struct RunContext {
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) price: Option<Price>,
     pub(crate) tell_messages: bool,
+    /// What is kept back for a last answer.
+    pub(crate) reserve: Reserve,
     /// Whether the run goes on that an earlier process began.
     pub(crate) again: bool,
     /// Opened by the first node.
@@ -55,7 +58,7 @@ pub(crate) struct RunContext {
 
 /// A node's way to the model and to the gateway.
 pub(crate) struct Asking<'r> {
-    run: &'r RunContext,
+    pub(crate) run: &'r RunContext,
     pub(crate) session: &'r Session,
     /// The number of the last step before the run's own: a replay goes on with those of its branch.
     base: u64,
@@ -145,6 +148,9 @@ impl RunContext {
         let purse = self.purse.clone();
         let purse = purse.unwrap_or_else(|| Budget::new(self.limits.clone()));
         let session = self.gateway.resume_in(scope, purse, &spent.usage()).await?;
+        // At worst all of it is an answer, which costs more than what is sent.
+        let costs = |tokens| spend_of(self.price.as_ref(), 0, tokens);
+        self.reserve.keep(session.budget(), costs);
         if self.again {
             self.model.go_on_after(spent.attempts);
             self.attempts.store(spent.attempts, Ordering::Relaxed);

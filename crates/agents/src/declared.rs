@@ -32,7 +32,7 @@ mod summary;
 pub use build::{Parts, Voice, declared, declared_reader};
 pub use check::{Checked, HttpFacts, JudgeMcp, Supply, read_agent_file, read_policies};
 pub use child::caller_of;
-pub(crate) use context::beside;
+pub(crate) use context::{beside, shown};
 pub use file::{
     AgentFile, AgentSpec, BudgetSpec, ContextSpec, DaySpec, OutputSpec, PolicySpec, ToolsSpec,
     WhenFull,

@@ -164,6 +164,13 @@ pub enum AgentEventData {
         /// How many messages.
         messages: u64,
     },
+    /// The budget is used up, and the model is asked for a last answer, without tools, out of what was kept back for it.
+    LastAnswer {
+        /// The last step.
+        step: u64,
+        /// The limit that was met, which stays the reason of the run.
+        stop_reason: Stop,
+    },
     /// The conversation could not be sent as it is kept: some call has no result, say. What is sent was mended; what
     /// is kept stays as it is, and no call was made again. Told once for each fault and process.
     HistoryRepaired {

@@ -55,6 +55,7 @@ mod agent;
 mod asking;
 mod calling;
 mod ending;
+mod reserve;
 mod run;
 mod spent;
 mod stores;

@@ -77,7 +77,8 @@ pub struct MessageResult {
     /// What it waits for, if it does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Approval>,
-    /// The answer of a run that succeeded.
+    /// The answer of a run that succeeded. Of one that a limit stopped, and that had kept something back for it, what the
+    /// model could say from what it had.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// All tool calls.

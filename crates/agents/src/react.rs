@@ -45,6 +45,10 @@ pub(crate) struct ReactState {
     /// Why the run ends.
     #[reduce(keep_first)]
     ending: Option<Ending>,
+    /// Whether something is kept back for a last answer.
+    kept_back: bool,
+    /// What the model had to say when the budget was used up.
+    last_answer: Option<String>,
 }
 
 /// The name under which an agent itself speaks in its conversation. A person's messages have none.
@@ -232,6 +236,8 @@ impl Application for ReactState {
             .step(0)
             .misses(0)
             .spent(None)
+            .kept_back(false)
+            .last_answer(None)
             .replace_ending(None)
     }
 
@@ -242,6 +248,9 @@ impl Application for ReactState {
         let from = if called { TOOLS.name() } else { MODEL };
         let cause = match &self.ending {
             Some(ending) if ending.stop == Stop::Success => "the model has its answer".to_owned(),
+            Some(ending) if called && self.may_answer() => {
+                format!("stopped: {}; a last answer is left", ending.stop)
+            }
             Some(ending) => format!("stopped: {}", ending.stop),
             None if asked_again => "the answer does not have its form".to_owned(),
             None if called => "the model has something new to read".to_owned(),
@@ -263,7 +272,11 @@ impl Application for ReactState {
     }
 
     fn ending(&self) -> Option<Ending> {
-        self.ending.clone()
+        let mut ending = self.ending.clone()?;
+        if ending.answer.is_none() {
+            ending.answer.clone_from(&self.last_answer);
+        }
+        Some(ending)
     }
 
     fn result(state: Option<&ReactState>, ending: Ending) -> RunResult {
@@ -290,8 +303,15 @@ fn after_model(state: &ReactState) -> Goto {
 
 fn after_calls(state: &ReactState) -> &'static str {
     match state.ending {
-        Some(_) => END,
-        None => MODEL,
+        Some(_) if !state.may_answer() => END,
+        _ => MODEL,
+    }
+}
+
+impl ReactState {
+    /// Whether the run is over but for a last answer.
+    fn may_answer(&self) -> bool {
+        self.kept_back && self.ending.as_ref().is_some_and(last_answer::may_follow)
     }
 }
 
@@ -305,10 +325,25 @@ async fn speak(
         Ok(asking) => asking,
         Err(early) => return Ok(ReactState::update().ending(Some(early.ending()?))),
     };
-    let update = match answer(speaker, state, &asking, ctx).await {
-        Ok(update) => update,
-        Err(early) => ReactState::update().ending(Some(early.ending()?)),
+    let kept_back = asking.run.reserve.is_kept();
+    let ended = match &state.ending {
+        Some(ending) => Err(ending.clone()),
+        None => match answer(speaker, state, &asking, ctx).await {
+            Ok(update) => Ok(update),
+            Err(early) => Err(early.ending()?),
+        },
     };
+    let update = match ended {
+        Ok(update) => update,
+        Err(ending) => {
+            let last = match last_answer::may_follow(&ending) {
+                true => last_answer::ask(speaker, state, (&asking, ctx), &ending).await?,
+                false => None,
+            };
+            ReactState::update().ending(Some(ending)).last_answer(last)
+        }
+    };
+    let update = update.kept_back(kept_back);
     Ok(update.spent(Some(asking.spent(ctx))))
 }
 
@@ -419,5 +454,6 @@ impl Desk<ReactState> for Tools {
     }
 }
 
+mod last_answer;
 #[cfg(test)]
 mod tests;

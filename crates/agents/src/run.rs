@@ -7,6 +7,7 @@ use crate::asking::{RunContext, Unfinished};
 use crate::ending::Ending;
 use crate::event::{AgentEvent, AgentEventData, BudgetView};
 use crate::outcome::RunResult;
+use crate::reserve::Reserve;
 use crate::spent::Spent;
 use crate::waits::{approvals, wakes};
 use crate::{Agent, Error, Terms};
@@ -244,6 +245,7 @@ fn context_of<A: Application>(agent: &Agent, terms: &Terms, run: RunId, again: b
         model: terms.model.clone(),
         price: terms.price.clone(),
         tell_messages: terms.tell_messages,
+        reserve: Reserve::of(agent.synthesis_reserve),
         again,
         session: OnceCell::new(),
         attempts: AtomicU64::new(0),

@@ -346,7 +346,11 @@ struct FailsOnce {
     at: usize,
 }
 
-impl paraph_gateway::Store for FailsOnce {
+impl paraph_gateway::StoreLayer for FailsOnce {
+    fn inner(&self) -> &dyn paraph_gateway::Store {
+        &*self.inner
+    }
+
     fn commit(&self, change: paraph_gateway::Change) -> paraph_gateway::StoreFuture<'_, ()> {
         use std::sync::atomic::Ordering;
         match self.writes.fetch_add(1, Ordering::SeqCst) == self.at {
@@ -355,52 +359,6 @@ impl paraph_gateway::Store for FailsOnce {
             }
             false => self.inner.commit(change),
         }
-    }
-
-    fn calls<'a>(
-        &'a self,
-        run: &'a paraph_gateway::RunRef,
-    ) -> paraph_gateway::StoreFuture<'a, Vec<paraph_gateway::CallRecord>> {
-        self.inner.calls(run)
-    }
-
-    fn counters<'a>(
-        &'a self,
-        run: &'a paraph_gateway::RunRef,
-    ) -> paraph_gateway::StoreFuture<'a, std::collections::BTreeMap<String, u64>> {
-        self.inner.counters(run)
-    }
-
-    fn actions<'a>(
-        &'a self,
-        find: paraph_gateway::Find<'a>,
-    ) -> paraph_gateway::StoreFuture<'a, Vec<paraph_gateway::ActionRow>> {
-        self.inner.actions(find)
-    }
-
-    fn wakes(&self, limit: usize) -> paraph_gateway::StoreFuture<'_, Vec<paraph_gateway::Wake>> {
-        self.inner.wakes(limit)
-    }
-
-    fn kills(&self) -> paraph_gateway::StoreFuture<'_, Vec<paraph_gateway::Kill>> {
-        self.inner.kills()
-    }
-
-    fn audit<'a>(
-        &'a self,
-        tenant: &'a str,
-        after: u64,
-        limit: usize,
-    ) -> paraph_gateway::StoreFuture<'a, Vec<paraph_gateway::AuditEntry>> {
-        self.inner.audit(tenant, after, limit)
-    }
-
-    fn now_ms(&self) -> paraph_gateway::StoreFuture<'_, u64> {
-        self.inner.now_ms()
-    }
-
-    fn is_lasting(&self) -> bool {
-        self.inner.is_lasting()
     }
 }
 

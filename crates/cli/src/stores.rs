@@ -227,12 +227,27 @@ pub(crate) fn key(config: &Config) -> Result<Option<paraph_store::Seal>, Failure
 /// The key under which approvals are proved, if there is one. No mistake repeats any of it.
 pub(crate) fn seal(config: &Config) -> Result<Option<SealKey>, Failure> {
     const KEY: &str = "seal_key";
+    const OLD: &str = "seal_key_old";
+    let old = config.get(OLD)?;
     let Some(found) = config.get(KEY)? else {
-        return Ok(None);
+        // To prove nothing any more is another thing than to prove by a new key.
+        return match old {
+            Some(old) => Err(old.wrong(
+                OLD,
+                "it stands beside a new key, and PARAPH_SEAL_KEY is not set",
+            )),
+            None => Ok(None),
+        };
     };
-    let key = found.text.parse();
-    key.map(Some)
-        .map_err(|error: BadSealKey| found.wrong(KEY, error))
+    let read = |found: &Found, name: &str| {
+        let key = found.text.parse::<SealKey>();
+        key.map_err(|error: BadSealKey| found.wrong(name, error))
+    };
+    let key = read(&found, KEY)?;
+    Ok(Some(match old {
+        Some(old) => key.after(read(&old, OLD)?),
+        None => key,
+    }))
 }
 
 /// How long a thread stays a process's own after the last sign of it.

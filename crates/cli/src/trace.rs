@@ -176,9 +176,9 @@ impl Trace {
                 let line = format!("route  {from} -> {to}: {cause}");
                 Some(self.screen.paint(Ink::Dim, &line))
             }
-            AgentEventData::Summarised { .. } | AgentEventData::HistoryRepaired { .. } => {
-                self.conversation(&event.data)
-            }
+            AgentEventData::Summarised { .. }
+            | AgentEventData::LastAnswer { .. }
+            | AgentEventData::HistoryRepaired { .. } => self.conversation(&event.data),
             AgentEventData::Child { .. } => self.child(&event.data),
             AgentEventData::Budget { budget } => {
                 self.budget = Some(budget.clone());
@@ -198,6 +198,11 @@ impl Trace {
             AgentEventData::Summarised { step, messages } => {
                 let what = format!("summarised {messages} older messages");
                 (Ink::Dim, step, what)
+            }
+            AgentEventData::LastAnswer { step, stop_reason } => {
+                let what =
+                    format!("{stop_reason}: a last answer, without tools, from what there is");
+                (Ink::Yellow, step, what)
             }
             AgentEventData::HistoryRepaired {
                 step,

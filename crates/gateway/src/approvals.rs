@@ -17,7 +17,7 @@ pub use erasing::Whose;
 pub use revoking::Revocation;
 
 use crate::action::{ActionId, ActionRow, State};
-use crate::audit::AuditEntry;
+use crate::audit::{AuditEntry, Broken};
 use crate::kill::grant_of;
 use crate::seal::{Seal, SealKey};
 use crate::store::{Change, Find, Kill, Store, StoreError, Wake};
@@ -121,6 +121,9 @@ pub enum ApprovalError {
         /// The most.
         most: usize,
     },
+    /// The audit is not whole, so that no anchor is made of it.
+    #[error("the audit is broken: {0}")]
+    Broken(Broken),
     /// The store could not be read or written.
     #[error("the store failed: {0}")]
     Store(#[from] StoreError),

@@ -25,6 +25,7 @@ pub use entry::{AuditEntry, BadLine, Head};
 pub use event::{Draft, Event, EventKind, Field, Salt};
 pub use pack::{Pack, PackError, PackReport, PackStep};
 pub(crate) use spans::Spans;
+pub(crate) use verify::follows;
 pub use verify::{Broken, BrokenLink, Verified, Verifier};
 
 /// JSON text with every character that is not plain ASCII escaped: on one line in every editor, terminal and

@@ -22,7 +22,29 @@ const DOMAIN: &str = "paraph/vote/v1";
 /// # Ok::<(), paraph_gateway::BadSealKey>(())
 /// ```
 #[derive(Clone)]
-pub struct SealKey(Arc<[u8; 32]>);
+pub struct SealKey {
+    key: Arc<[u8; 32]>,
+    /// Those that came before it: what they prove still counts, and nothing new is proved by them.
+    old: Vec<Arc<[u8; 32]>>,
+}
+
+impl SealKey {
+    /// The same, with a key that came before it: what was approved under that one can still be started. Once nothing of
+    /// that time is open any more, the old key is not needed.
+    ///
+    /// ```
+    /// use paraph_gateway::SealKey;
+    /// let key: SealKey = "0f".repeat(32).parse()?;
+    /// let _ = key.after("1e".repeat(32).parse()?);
+    /// # Ok::<(), paraph_gateway::BadSealKey>(())
+    /// ```
+    #[must_use]
+    pub fn after(mut self, old: SealKey) -> SealKey {
+        self.old.push(old.key);
+        self.old.extend(old.old);
+        self
+    }
+}
 
 /// A text that is no key. It says nothing of the text but its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +59,10 @@ pub enum BadSealKey {
 
 impl From<[u8; 32]> for SealKey {
     fn from(key: [u8; 32]) -> SealKey {
-        SealKey(Arc::new(key))
+        SealKey {
+            key: Arc::new(key),
+            old: Vec::new(),
+        }
     }
 }
 
@@ -85,33 +110,40 @@ impl Seal {
 
     /// Whether every vote that there is has its proof, if there is a key.
     pub(crate) fn votes_hold(&self, row: &ActionRow) -> bool {
+        let Some(keys) = &self.0 else {
+            return true;
+        };
         let proved = |vote: &Vote| {
-            let (Some(mac), Some(seal)) = (self.mac(&row.action, vote), &vote.seal) else {
+            let Some(seal) = &vote.seal else {
                 return false;
             };
             // In a time that does not depend on where they differ.
-            mac.verify_slice(&bytes(seal)).is_ok()
+            let by = |key: &[u8; 32]| {
+                mac(key, &row.action, vote)
+                    .is_some_and(|mac| mac.verify_slice(&bytes(seal)).is_ok())
+            };
+            by(&keys.key) || keys.old.iter().any(|key| by(key))
         };
-        self.0.is_none() || row.votes.iter().all(proved)
+        row.votes.iter().all(proved)
     }
 
     fn proof(&self, action: &Action, vote: &Vote) -> Option<String> {
-        let proof = self.mac(action, vote)?.finalize().into_bytes();
+        let proof = mac(&self.0.as_ref()?.key, action, vote)?;
+        let proof = proof.finalize().into_bytes();
         Some(proof.iter().map(|byte| format!("{byte:02x}")).collect())
     }
+}
 
-    fn mac(&self, action: &Action, vote: &Vote) -> Option<Hmac<Sha256>> {
-        let key = self.0.as_ref()?;
-        let mut mac = Hmac::<Sha256>::new_from_slice(&*key.0).ok()?;
-        let by = serde_json::to_string(&vote.by).ok()?;
-        let parts = [DOMAIN, &action.id.to_string(), &vote.digest, &by];
-        for part in parts {
-            mac.update(&(part.len() as u64).to_be_bytes());
-            mac.update(part.as_bytes());
-        }
-        mac.update(&vote.at_ms.to_be_bytes());
-        Some(mac)
+fn mac(key: &[u8; 32], action: &Action, vote: &Vote) -> Option<Hmac<Sha256>> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
+    let by = serde_json::to_string(&vote.by).ok()?;
+    let parts = [DOMAIN, &action.id.to_string(), &vote.digest, &by];
+    for part in parts {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part.as_bytes());
     }
+    mac.update(&vote.at_ms.to_be_bytes());
+    Some(mac)
 }
 
 fn bytes(hex: &str) -> Vec<u8> {

@@ -1,11 +1,13 @@
 //! Where records, actions and counters are kept: one trait with one write. The store that dies with the process is in
-//! `store/memory.rs`.
+//! `store/memory.rs`, what stands before another store in `store/layer.rs`.
 //!
 //! The rules are in the session and at the desk; a store compares, adds and appends. Other stores implement the trait
 //! in crates of their own.
 
+mod layer;
 mod memory;
 
+pub use layer::StoreLayer;
 pub use memory::MemoryStore;
 
 use crate::action::{ActionId, ActionRow, State};
@@ -197,29 +199,25 @@ pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// A write is atomic, and a read sees every write that has returned.
 ///
 /// ```
-/// use paraph_gateway::{ActionRow, AuditEntry, CallRecord, Change, Find, Kill, MemoryStore, RunRef, Store, StoreFuture, Wake};
-/// use std::{collections::BTreeMap, sync::{Arc, atomic::{AtomicU64, Ordering}}};
+/// use paraph_gateway::{Change, MemoryStore, Store, StoreFuture, StoreLayer};
+/// use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
 ///
 /// /// Counts the writes of another store.
 /// struct Counted { inner: Arc<dyn Store>, writes: AtomicU64 }
 ///
-/// impl Store for Counted {
+/// impl StoreLayer for Counted {
+///     fn inner(&self) -> &dyn Store { &*self.inner }
 ///     fn commit(&self, change: Change) -> StoreFuture<'_, ()> {
 ///         self.writes.fetch_add(1, Ordering::Relaxed);
 ///         self.inner.commit(change)
 ///     }
-///     fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> { self.inner.calls(run) }
-///     fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>> { self.inner.counters(run) }
-///     fn actions<'a>(&'a self, find: Find<'a>) -> StoreFuture<'a, Vec<ActionRow>> { self.inner.actions(find) }
-///     fn wakes(&self, limit: usize) -> StoreFuture<'_, Vec<Wake>> { self.inner.wakes(limit) }
-///     fn kills(&self) -> StoreFuture<'_, Vec<Kill>> { self.inner.kills() }
-///     fn audit<'a>(&'a self, tenant: &'a str, after: u64, limit: usize) -> StoreFuture<'a, Vec<AuditEntry>> {
-///         self.inner.audit(tenant, after, limit)
-///     }
-///     fn now_ms(&self) -> StoreFuture<'_, u64> { self.inner.now_ms() }
-///     fn is_lasting(&self) -> bool { self.inner.is_lasting() }
 /// }
-/// # let _ = Counted { inner: MemoryStore::shared(), writes: AtomicU64::new(0) };
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let counted = Arc::new(Counted { inner: MemoryStore::shared(), writes: AtomicU64::new(0) });
+/// let store: Arc<dyn Store> = counted.clone();
+/// store.commit(Change::default()).await?;
+/// assert_eq!((counted.writes.load(Ordering::Relaxed), store.is_lasting()), (1, false));
+/// # Ok(()) }
 /// ```
 pub trait Store: Send + Sync + 'static {
     /// Writes all of it, or nothing.

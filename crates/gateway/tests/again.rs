@@ -2,8 +2,11 @@
 //! off.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod stage;
+
 use futures::future::BoxFuture;
 use paraph_gateway::*;
+use stage::{clocked, seen, waits};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -113,14 +116,13 @@ struct Stage {
 
 impl Stage {
     fn new(looks: &[&'static str]) -> Stage {
-        let clock = Arc::new(AtomicU64::new(1_000_000));
-        let time = clock.clone();
+        let (store, clock) = clocked(1_000_000);
         let gate = Gate::default();
         gate.0.lock().unwrap().looks = looks.iter().copied().collect();
         Stage {
             gate,
             duty: None,
-            store: MemoryStore::with_clock(move || time.load(Ordering::SeqCst)),
+            store,
             clock,
             policy: Policy::new().ask("open_gate", Ask::default()),
         }
@@ -189,20 +191,6 @@ impl Stage {
 
 fn call() -> ToolCall {
     ToolCall::native("open_gate", r#"{"number":7}"#)
-}
-
-fn waits(reply: Result<Reply, Stop>) -> Waiting {
-    match reply.unwrap() {
-        Reply::Waiting(waiting) => waiting,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn seen(reply: Result<Reply, Stop>) -> Observation {
-    match reply.unwrap() {
-        Reply::Observed(seen) => seen,
-        other => panic!("{other:?}"),
-    }
 }
 
 #[tokio::test]
@@ -489,18 +477,19 @@ async fn a_revoked_grant_signs_nothing_until_it_is_restored() {
     assert!(!seen(session.call("k", &call()).await).ok());
     assert_eq!(desk.restore(NIGHT, "ann", "all is quiet").await, Ok(0));
     assert_eq!(desk.revocations().await, Ok(Vec::new()));
-    let scope = Scope::new("porter", "another night");
-    let later = stage.gateway().session(scope, Limits::default());
-    assert!(seen(later.await.unwrap().call("k", &call()).await).ok());
+    let gateway = stage.gateway();
+    let on = async |night: &str| {
+        let session = gateway.session(Scope::new("porter", night), Limits::default());
+        seen(session.await.unwrap().call("k", &call()).await)
+    };
+    assert!(on("another night").await.ok());
     assert_eq!(stage.done(), 1);
     // The grants of others are others.
     for other in [("porter", "nigh"), ("porte", "night"), ("porter/night", "")] {
         let revoked = desk.revoke(other, "ann", "another").await;
         assert_eq!(revoked.is_ok(), !other.1.is_empty(), "{other:?}");
     }
-    let scope = Scope::new("porter", "a third night");
-    let third = stage.gateway().session(scope, Limits::default());
-    assert!(seen(third.await.unwrap().call("k", &call()).await).ok());
+    assert!(on("a third night").await.ok());
     let used = desk.grant_use("local", "night").await.unwrap();
     let threads = ["a third night", "another night"].map(|thread| (thread.to_owned(), 1));
     assert_eq!(used.threads, threads.into());

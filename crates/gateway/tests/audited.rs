@@ -1,6 +1,8 @@
 //! What is told to the audit: every kind of event there is, anchors, and what is erased beside the chain.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod stage;
+
 use paraph_gateway::examples::{Amount, Pay};
 use paraph_gateway::*;
 use std::collections::BTreeSet;
@@ -36,12 +38,8 @@ struct Stage {
 
 impl Stage {
     fn new() -> Stage {
-        let clock = Arc::new(AtomicU64::new(1_000_000));
-        let time = clock.clone();
-        Stage {
-            store: MemoryStore::with_clock(move || time.load(Ordering::SeqCst)),
-            clock,
-        }
+        let (store, clock) = stage::clocked(1_000_000);
+        Stage { store, clock }
     }
 
     fn desk(&self) -> Approvals {
@@ -157,6 +155,10 @@ async fn every_kind_of_event_is_told_where_it_happens() {
     // Denied.
     let denied = stage.run("denied", "denied", asks().deny(["pay"])).await;
     denied.call("k", &call).await.unwrap();
+    desk.revoke(("clerk", "small"), "ann", "odd").await.unwrap();
+    desk.restore(("clerk", "small"), "ann", "fine")
+        .await
+        .unwrap();
     // Left behind by a later run, whose own is taken back.
     stage.asked("behind", "pay").await;
     let later = stage.run("behind", "later", asks()).await;
@@ -230,6 +232,106 @@ async fn an_anchor_is_due_after_so_many_entries_and_not_for_its_own() {
     stage.asked("d", "pay").await;
     let due = desk.anchor_due("local", 1).await;
     assert!(matches!(due, Ok(AnchorDue::Now(anchor)) if anchor.seq == 5));
+}
+
+/// A store that shows its audit otherwise than it was written.
+struct Forged {
+    inner: Arc<dyn Store>,
+    forge: fn(&mut Vec<AuditEntry>),
+}
+
+impl StoreLayer for Forged {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    fn audit<'a>(
+        &'a self,
+        tenant: &'a str,
+        after: u64,
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<AuditEntry>> {
+        Box::pin(async move {
+            let mut entries = self.inner.audit(tenant, 0, 1_000).await?;
+            (self.forge)(&mut entries);
+            entries.retain(|entry| entry.seq > after);
+            entries.truncate(limit);
+            Ok(entries)
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_chain_that_is_broken_since_its_last_anchor_is_not_anchored() {
+    let stage = Stage::new();
+    for thread in ["a", "b", "c"] {
+        stage.asked(thread, "pay").await;
+    }
+    let desk = stage.desk();
+    let second = Anchor::new("local", &stage.chain().await[1].head(), 1);
+    desk.anchored(&second, "a file").await.unwrap();
+    type Forgery = fn(&mut Vec<AuditEntry>);
+    let table: [(&str, Forgery, Option<&str>); 7] = [
+        ("nothing", |_| {}, None),
+        // What is before the anchor, whoever verifies the chain finds.
+        ("before", |all| all[0].event = all[1].event.clone(), None),
+        (
+            "the anchored entry",
+            |all| all[1].event = all[0].event.clone(),
+            Some("entry 2: it was changed: its hash is not that of its content"),
+        ),
+        (
+            "a later one",
+            |all| all[2].event = all[0].event.clone(),
+            Some("entry 3: it was changed: its hash is not that of its content"),
+        ),
+        (
+            "a gap",
+            |all| drop(all.remove(2)),
+            Some("entry 3: it is missing; entry 4 stands in its place"),
+        ),
+        (
+            "the anchored one is gone",
+            |all| drop(all.remove(1)),
+            Some("entry 2: it is missing; entry 3 stands in its place"),
+        ),
+        (
+            "the end",
+            |all| all.truncate(1),
+            Some("entry 2: it was anchored and is gone: the chain ends at entry 1"),
+        ),
+    ];
+    for (what, forge, broken) in table {
+        let desk = Approvals::new(Arc::new(Forged {
+            inner: stage.store.clone(),
+            forge,
+        }));
+        let due = desk.anchor_due("local", 1).await;
+        let said = due.as_ref().err().map(ToString::to_string);
+        let expected = broken.map(|why| format!("the audit is broken: {why}"));
+        assert_eq!(said, expected, "{what}");
+        if broken.is_none() {
+            assert!(
+                matches!(due, Ok(AnchorDue::Now(anchor)) if anchor.seq == 4),
+                "{what}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_was_refused_by_a_rule_is_erased_with_what_is_theirs() {
+    let stage = Stage::new();
+    let session = stage.run("t", "t", asks().deny(["pay"])).await;
+    let call = ToolCall::native("pay", r#"{"cents":7}"#);
+    assert!(matches!(session.call("k", &call).await, Ok(Reply::Observed(seen)) if !seen.ok()));
+    let other = Whose::User("customer of another".into());
+    let desk = stage.desk();
+    assert_eq!(desk.personal("local", &other).await, Ok(Vec::new()));
+    let user = Whose::User("customer of t".into());
+    assert_eq!(desk.erase("local", &user, "eve", "they asked").await, Ok(1));
+    let left = serde_json::to_string(&stage.chain().await).unwrap();
+    assert!(!left.contains("customer of t"), "{left}");
 }
 
 /// Everything personal of one person, one subject or one action goes, nothing else does, and the chain tells of it.

@@ -1,7 +1,6 @@
 //! The store in memory keeps the rules of every store, and the rules find stores that do not keep them.
 
 use paraph_gateway::*;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -21,47 +20,14 @@ struct Odd {
     odd: fn(&mut Change),
 }
 
-impl Store for Odd {
+impl StoreLayer for Odd {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     fn commit(&self, mut change: Change) -> StoreFuture<'_, ()> {
         (self.odd)(&mut change);
         self.inner.commit(change)
-    }
-
-    fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> {
-        self.inner.calls(run)
-    }
-
-    fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>> {
-        self.inner.counters(run)
-    }
-
-    fn actions<'a>(&'a self, find: Find<'a>) -> StoreFuture<'a, Vec<ActionRow>> {
-        self.inner.actions(find)
-    }
-
-    fn wakes(&self, limit: usize) -> StoreFuture<'_, Vec<Wake>> {
-        self.inner.wakes(limit)
-    }
-
-    fn kills(&self) -> StoreFuture<'_, Vec<Kill>> {
-        self.inner.kills()
-    }
-
-    fn audit<'a>(
-        &'a self,
-        tenant: &'a str,
-        after: u64,
-        limit: usize,
-    ) -> StoreFuture<'a, Vec<AuditEntry>> {
-        self.inner.audit(tenant, after, limit)
-    }
-
-    fn now_ms(&self) -> StoreFuture<'_, u64> {
-        self.inner.now_ms()
-    }
-
-    fn is_lasting(&self) -> bool {
-        self.inner.is_lasting()
     }
 }
 

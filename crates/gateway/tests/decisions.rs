@@ -1,11 +1,13 @@
 //! What people say beside yes and no: ask for a change, answer in words; and what becomes of what a run left behind.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod stage;
+
 use paraph_gateway::examples::{Comment, Pay};
 use paraph_gateway::*;
+use stage::{cents, clocked, seen, waits};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A gateway with both example effects, at a store whose clock the test turns.
 struct Stage {
@@ -15,11 +17,9 @@ struct Stage {
 
 impl Stage {
     fn new() -> Stage {
-        let clock = Arc::new(AtomicU64::new(1_000_000));
-        let time = clock.clone();
         Stage {
             pay: Pay::default(),
-            store: MemoryStore::with_clock(move || time.load(Ordering::SeqCst)),
+            store: clocked(1_000_000).0,
         }
     }
 
@@ -54,24 +54,6 @@ impl Stage {
         Verifier::check("local", &entries, &[]).unwrap();
         let events = entries.iter().map(|entry| Event::read(&entry.event));
         events.map(Result::unwrap).collect()
-    }
-}
-
-fn cents(cents: u32) -> ToolCall {
-    ToolCall::native("pay", &format!(r#"{{"cents":{cents}}}"#))
-}
-
-fn waits(reply: Reply) -> Waiting {
-    match reply {
-        Reply::Waiting(waiting) => waiting,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn seen(reply: Reply) -> Observation {
-    match reply {
-        Reply::Observed(seen) => seen,
-        other => panic!("{other:?}"),
     }
 }
 

@@ -1,8 +1,11 @@
 //! Effects through the door: proposed, decided at the desk, executed once, looked up when nobody saw the end.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod stage;
+
 use paraph_gateway::examples::{Comment, Pay};
 use paraph_gateway::*;
+use stage::{cents, clocked, scope, seen, waits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,12 +20,11 @@ struct Stage {
 
 impl Stage {
     fn new() -> Stage {
-        let clock = Arc::new(AtomicU64::new(1_000_000));
-        let time = clock.clone();
+        let (store, clock) = clocked(1_000_000);
         Stage {
             pay: Pay::default(),
             comment: Comment::default(),
-            store: MemoryStore::with_clock(move || time.load(Ordering::SeqCst)),
+            store,
             clock,
         }
     }
@@ -48,28 +50,6 @@ impl Stage {
 
     fn desk(&self) -> Approvals {
         Approvals::new(self.store.clone())
-    }
-}
-
-fn scope() -> Scope {
-    Scope::new("clerk", "case-7")
-}
-
-fn cents(cents: u32) -> ToolCall {
-    ToolCall::native("pay", &format!(r#"{{"cents":{cents}}}"#))
-}
-
-fn waits(reply: Reply) -> Waiting {
-    match reply {
-        Reply::Waiting(waiting) => waiting,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn seen(reply: Reply) -> Observation {
-    match reply {
-        Reply::Observed(seen) => seen,
-        other => panic!("{other:?}"),
     }
 }
 
@@ -965,4 +945,42 @@ async fn who_edits_into_what_was_signed_before_is_told_so() {
             third.action
         ))
     );
+}
+
+#[tokio::test]
+async fn under_a_new_seal_key_what_was_approved_under_the_old_one_starts_as_long_as_that_is_named()
+{
+    let key = |digit: u8| SealKey::from([digit; 32]);
+    let stage = Stage::new();
+    let gateway = |key: SealKey| {
+        let builder = Gateway::builder(stage.store.clone()).effect(stage.pay.clone());
+        let builder = builder.policy(Policy::new().ask("pay", Ask::default()));
+        builder.seal(key).build().unwrap()
+    };
+    let (old, new) = (gateway(key(7)), gateway(key(8).after(key(7))));
+    let (forgot, third) = (gateway(key(8)), gateway(key(9).after(key(8).after(key(7)))));
+    let call = async |gateway: &Gateway, thread: &str| {
+        let scope = Scope::new("clerk", thread);
+        let session = gateway.session(scope, Limits::default()).await.unwrap();
+        session.call("k", &cents(1)).await
+    };
+    let approved = async |at: &Gateway, thread: &str| {
+        let asked = waits(call(at, thread).await.unwrap());
+        let desk = at.approvals();
+        let signed = desk.approve(asked.action, &asked.digest, "ann").await;
+        assert_eq!(signed.unwrap().state, State::Approved);
+    };
+    for thread in ["a", "b", "c"] {
+        approved(&old, thread).await;
+    }
+    assert!(seen(call(&new, "a").await.unwrap()).ok());
+    assert!(seen(call(&third, "b").await.unwrap()).ok());
+    assert_eq!(new.approvals().unproved().await.unwrap(), Vec::new());
+    assert_eq!(forgot.approvals().unproved().await.unwrap().len(), 1);
+    assert_eq!(call(&forgot, "c").await, Err(Stop::Drifted));
+    // What is proved now is proved by the new key, and not by the old one.
+    approved(&new, "d").await;
+    assert_eq!(call(&old, "d").await, Err(Stop::Drifted));
+    approved(&new, "e").await;
+    assert!(seen(call(&forgot, "e").await.unwrap()).ok());
 }

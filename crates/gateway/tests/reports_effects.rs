@@ -2,9 +2,12 @@
 //! of it. Each test names its report by the letter and number of the project's own log of them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod stage;
+
 use paraph_gateway::examples::Pay;
 use paraph_gateway::*;
 use serde::{Deserialize, Serialize};
+use stage::{cents, scope, seen, waits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -47,28 +50,6 @@ impl Effect for Shell {
 fn command(line: &str) -> ToolCall {
     let args = serde_json::json!({ "command": line }).to_string();
     ToolCall::native("shell", &args)
-}
-
-fn cents(cents: u32) -> ToolCall {
-    ToolCall::native("pay", &format!(r#"{{"cents":{cents}}}"#))
-}
-
-fn scope() -> Scope {
-    Scope::new("clerk", "case-7")
-}
-
-fn waits(reply: Result<Reply, Stop>) -> Waiting {
-    match reply {
-        Ok(Reply::Waiting(waiting)) => waiting,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn seen(reply: Result<Reply, Stop>) -> Observation {
-    match reply {
-        Ok(Reply::Observed(seen)) => seen,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// Sends an order, whose number has more digits than a float keeps.

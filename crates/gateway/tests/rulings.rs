@@ -178,17 +178,21 @@ async fn every_decision_stands_with_its_call_and_what_is_more_than_reading_in_th
             denied(
                 Some("secret"),
                 Some("deny:secret"),
-                format!(r#"{{"args_hash":"{empty}","why":"a rule denies it"}}"#)
+                format!(
+                    r#"{{"args_hash":"{empty}","requester":"local","why":"a rule denies it"}}"#
+                )
             ),
             denied(
                 None,
                 None,
-                format!(r#"{{"args_hash":"{empty}","tool":"rm ann@example.com","why":"{names}"}}"#)
+                format!(
+                    r#"{{"args_hash":"{empty}","requester":"local","tool":"rm ann@example.com","why":"{names}"}}"#
+                )
             ),
             denied(
                 Some("pay"),
                 Some("never"),
-                format!(r#"{{"args_hash":"{large}","why":"it is too much"}}"#)
+                format!(r#"{{"args_hash":"{large}","requester":"local","why":"it is too much"}}"#)
             ),
             proposed(
                 "pending",
@@ -208,7 +212,7 @@ async fn every_decision_stands_with_its_call_and_what_is_more_than_reading_in_th
             denied(
                 Some("pay"),
                 Some("flow:untrusted"),
-                format!(r#"{{"args_hash":"{small}","why":"{flow}"}}"#)
+                format!(r#"{{"args_hash":"{small}","requester":"local","why":"{flow}"}}"#)
             ),
         ]
     );

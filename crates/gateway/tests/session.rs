@@ -5,8 +5,11 @@
     reason = "a fixture that cannot be made ends the test"
 )]
 
+mod stage;
+
 use paraph_gateway::*;
 use serde_json::{Value, json};
+use stage::seen;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -92,13 +95,6 @@ fn strict() -> Scope {
 
 fn call(name: &str, text: &str) -> ToolCall {
     ToolCall::new(name, &json!({ "text": text }).to_string()).unwrap()
-}
-
-fn seen(reply: Result<Reply, Stop>) -> Observation {
-    match reply {
-        Ok(Reply::Observed(seen)) => seen,
-        other => panic!("no observation: {other:?}"),
-    }
 }
 
 /// The reason of a call, or `ok`, in either dialect.
@@ -604,7 +600,11 @@ impl Failing {
     }
 }
 
-impl Store for Failing {
+impl StoreLayer for Failing {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     fn commit(&self, change: Change) -> StoreFuture<'_, ()> {
         let number = self.writes.fetch_add(1, Ordering::SeqCst) + 1;
         if number != self.write {
@@ -621,43 +621,6 @@ impl Store for Failing {
             }
             Err(StoreError::Broken("the disk is full".into()))
         })
-    }
-
-    fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> {
-        self.inner.calls(run)
-    }
-
-    fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>> {
-        self.inner.counters(run)
-    }
-
-    fn actions<'a>(&'a self, find: Find<'a>) -> StoreFuture<'a, Vec<ActionRow>> {
-        self.inner.actions(find)
-    }
-
-    fn wakes(&self, limit: usize) -> StoreFuture<'_, Vec<Wake>> {
-        self.inner.wakes(limit)
-    }
-
-    fn kills(&self) -> StoreFuture<'_, Vec<Kill>> {
-        self.inner.kills()
-    }
-
-    fn audit<'a>(
-        &'a self,
-        tenant: &'a str,
-        after: u64,
-        limit: usize,
-    ) -> StoreFuture<'a, Vec<AuditEntry>> {
-        self.inner.audit(tenant, after, limit)
-    }
-
-    fn now_ms(&self) -> StoreFuture<'_, u64> {
-        self.inner.now_ms()
-    }
-
-    fn is_lasting(&self) -> bool {
-        self.inner.is_lasting()
     }
 }
 

@@ -2,8 +2,11 @@
 //! clocks that jump. Each test begins with the number of the threat in SECURITY.md.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod stage;
+
 use paraph_gateway::examples::{Amount, Pay};
 use paraph_gateway::*;
+use stage::{cents, clocked, scope, seen, waits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,11 +26,10 @@ struct Stage {
 
 impl Stage {
     fn new() -> Stage {
-        let clock = Arc::new(AtomicU64::new(100 * DAY));
-        let time = clock.clone();
+        let (store, clock) = clocked(100 * DAY);
         Stage {
             pay: Pay::default(),
-            store: MemoryStore::with_clock(move || time.load(Ordering::SeqCst)),
+            store,
             clock,
         }
     }
@@ -63,28 +65,6 @@ impl Stage {
         Verifier::check(tenant, &chain, &[]).unwrap();
         let read = |entry: &AuditEntry| Event::read(&entry.event).unwrap().kind;
         chain.iter().map(read).collect()
-    }
-}
-
-fn scope() -> Scope {
-    Scope::new("clerk", "case-7")
-}
-
-fn cents(cents: u32) -> ToolCall {
-    ToolCall::native("pay", &format!(r#"{{"cents":{cents}}}"#))
-}
-
-fn waits(reply: Result<Reply, Stop>) -> Waiting {
-    match reply {
-        Ok(Reply::Waiting(waiting)) => waiting,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn seen(reply: Result<Reply, Stop>) -> Observation {
-    match reply {
-        Ok(Reply::Observed(seen)) => seen,
-        other => panic!("{other:?}"),
     }
 }
 

@@ -150,7 +150,8 @@ impl Building<'_> {
             Dialect::Strict => actions(name.to_owned(), speech, gateway)?,
         };
         agent.targets = targets;
-        Ok(agent.on(threads))
+        let reserve = spec.budget.synthesis_reserve.unwrap_or(0);
+        Ok(agent.keeping_back(reserve).on(threads))
     }
 
     /// An agent that is called, built once however many call it. The reader has seen to it that no agent is above

@@ -215,10 +215,18 @@ impl Child {
     /// The answer, or why there is none, in words that help its caller.
     fn outcome(&self, result: &RunResult, detail: Option<String>) -> Result<ToolOutput, ToolError> {
         use paraph_gateway::IntoOutput as _;
-        if let Some(answer) = result.answer() {
-            return answer.to_owned().into_output();
-        }
         let explanation = result.stop().explain();
+        match (result.answer(), result.stop()) {
+            (Some(answer), Stop::Success) => return answer.to_owned().into_output(),
+            (Some(answer), _) => {
+                let text = format!(
+                    "`{}` was stopped ({}), and had this to say: {answer}",
+                    self.name, explanation.reason
+                );
+                return text.into_output();
+            }
+            (None, _) => {}
+        }
         let detail = detail
             .map(|detail| format!(" ({detail})"))
             .unwrap_or_default();

@@ -139,6 +139,8 @@ pub struct BudgetSpec {
     /// US dollars.
     pub max_cost: Option<f64>,
     pub max_children: Option<u64>,
+    /// Tokens for a last answer when the budget is used up; not among the limits, since it allows nothing more.
+    pub synthesis_reserve: Option<u64>,
     pub per_tool: BTreeMap<String, u64>,
     /// In all runs of its user on one day, in UTC.
     #[serde(skip_serializing_if = "is_plain")]

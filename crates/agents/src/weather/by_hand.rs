@@ -48,6 +48,7 @@ impl Talk<'_> {
             model: terms.model.clone(),
             price: terms.price.clone(),
             tell_messages: terms.tell_messages,
+            reserve: crate::reserve::Reserve::default(),
             again: false,
             session: OnceCell::new(),
             attempts: AtomicU64::new(0),

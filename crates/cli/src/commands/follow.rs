@@ -206,6 +206,12 @@ fn in_words(
     (again, flag): (Option<&str>, &str),
 ) -> String {
     if let Some(answer) = result.answer() {
+        if *result.stop() != Stop::Success {
+            let reason = printable_line(&result.stop().explain().reason, SAYS);
+            note(&format!(
+                "stopped: {reason}; this is what could be said until then"
+            ));
+        }
         return printable(answer);
     }
     if !result.approvals().is_empty() {

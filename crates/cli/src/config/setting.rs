@@ -65,6 +65,7 @@ pub(crate) fn settings() -> Vec<Setting> {
         Setting::new("retention.older_than", &[]),
         Setting::new("approvals.hook", &["PARAPH_APPROVALS_HOOK"]),
         Setting::new("seal_key", &["PARAPH_SEAL_KEY"]).kind(Kind::Secret),
+        Setting::new("seal_key_old", &["PARAPH_SEAL_KEY_OLD"]).kind(Kind::Secret),
         Setting::new("audit.anchor", &["PARAPH_AUDIT_ANCHOR"]).kind(Kind::Address),
         Setting::new("audit.anchor_every", &["PARAPH_AUDIT_ANCHOR_EVERY"]).default("100"),
         Setting::new("audit.anchor_token", &["PARAPH_AUDIT_ANCHOR_TOKEN"]).kind(Kind::Secret),

@@ -7,10 +7,7 @@
 use crate::anchors::Anchors;
 use crate::output::note;
 use crate::terminal::printable;
-use paraph_gateway::{
-    ActionRow, AnchorDue, Approvals, AuditEntry, CallRecord, Change, Draft, Find, Kill, RunRef,
-    Store, StoreFuture, Wake,
-};
+use paraph_gateway::{AnchorDue, Approvals, Change, Draft, Store, StoreFuture, StoreLayer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -126,7 +123,11 @@ impl Keeper {
     }
 }
 
-impl Store for Anchoring {
+impl StoreLayer for Anchoring {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     fn commit(&self, change: Change) -> StoreFuture<'_, ()> {
         let chains = change.audit.iter().map(Draft::tenant);
         let chains: Vec<String> = chains.map(str::to_owned).collect();
@@ -139,42 +140,5 @@ impl Store for Anchoring {
             }
             Ok(())
         })
-    }
-
-    fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> {
-        self.inner.calls(run)
-    }
-
-    fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>> {
-        self.inner.counters(run)
-    }
-
-    fn actions<'a>(&'a self, find: Find<'a>) -> StoreFuture<'a, Vec<ActionRow>> {
-        self.inner.actions(find)
-    }
-
-    fn wakes(&self, limit: usize) -> StoreFuture<'_, Vec<Wake>> {
-        self.inner.wakes(limit)
-    }
-
-    fn kills(&self) -> StoreFuture<'_, Vec<Kill>> {
-        self.inner.kills()
-    }
-
-    fn audit<'a>(
-        &'a self,
-        tenant: &'a str,
-        after: u64,
-        limit: usize,
-    ) -> StoreFuture<'a, Vec<AuditEntry>> {
-        self.inner.audit(tenant, after, limit)
-    }
-
-    fn now_ms(&self) -> StoreFuture<'_, u64> {
-        self.inner.now_ms()
-    }
-
-    fn is_lasting(&self) -> bool {
-        self.inner.is_lasting()
     }
 }

@@ -3,16 +3,16 @@
 //!
 //! [`Kept`](super::Kept) puts it before such a store; the moment of refusal is that at which an action is proposed.
 
-use paraph_gateway::{
-    ActionRow, AuditEntry, CallRecord, Change, Find, Kill, RunRef, Store, StoreError, StoreFuture,
-    Wake,
-};
-use std::collections::BTreeMap;
+use paraph_gateway::{Change, Store, StoreError, StoreFuture, StoreLayer};
 use std::sync::Arc;
 
 pub(super) struct Unasking(pub(super) Arc<dyn Store>);
 
-impl Store for Unasking {
+impl StoreLayer for Unasking {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
     fn commit(&self, change: Change) -> StoreFuture<'_, ()> {
         let Some(asked) = change.actions.first() else {
             return self.0.commit(change);
@@ -23,39 +23,6 @@ impl Store for Unasking {
             asked.action.said.tool
         ));
         Box::pin(std::future::ready(Err(refused)))
-    }
-
-    fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> {
-        self.0.calls(run)
-    }
-
-    fn counters<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, BTreeMap<String, u64>> {
-        self.0.counters(run)
-    }
-
-    fn actions<'a>(&'a self, find: Find<'a>) -> StoreFuture<'a, Vec<ActionRow>> {
-        self.0.actions(find)
-    }
-
-    fn wakes(&self, limit: usize) -> StoreFuture<'_, Vec<Wake>> {
-        self.0.wakes(limit)
-    }
-
-    fn kills(&self) -> StoreFuture<'_, Vec<Kill>> {
-        self.0.kills()
-    }
-
-    fn audit<'a>(
-        &'a self,
-        tenant: &'a str,
-        after: u64,
-        limit: usize,
-    ) -> StoreFuture<'a, Vec<AuditEntry>> {
-        self.0.audit(tenant, after, limit)
-    }
-
-    fn now_ms(&self) -> StoreFuture<'_, u64> {
-        self.0.now_ms()
     }
 
     fn is_lasting(&self) -> bool {

@@ -675,6 +675,73 @@ fn an_agent_calls_another_which_is_traced_and_paid_for() {
 }
 
 #[test]
+fn a_run_that_kept_something_back_says_what_it_has_when_a_limit_stops_it() {
+    let sandbox = Sandbox::new();
+    let reserve = "budget = { max_steps = 2, synthesis_reserve = 2000 }";
+    sandbox.file("clerk.toml", TWO);
+    let counter = [thinks("b", "1"), thinks("c", "2"), says("Some, at least.")];
+    sandbox.file("counter.jsonl", &counter.join("\n"));
+    let clerk = [asks("a", "Apples?"), says("Some.")];
+    sandbox.file("clerk.jsonl", &clerk.join("\n"));
+    let run = ["run", "clerk.toml", "How many?", "--json"];
+    let bare = sandbox.run(&run).json();
+    let without = bare["messages"][2]["content"].as_str().unwrap();
+    assert!(
+        without.contains("stopped without an answer: max_steps"),
+        "{bare}"
+    );
+    sandbox.file(
+        "clerk.toml",
+        &TWO.replace("budget = { max_steps = 2 }", reserve),
+    );
+    let ran = sandbox.run(&run);
+    let with = "`counter` was stopped (max_steps), and had this to say: Some, at least.";
+    assert_eq!(
+        ran.json()["messages"][2]["content"],
+        json!(with),
+        "{}",
+        ran.err
+    );
+    let traced =
+        "counter | step 2/2  think  max_steps: a last answer, without tools, from what there is";
+    assert!(ran.err.contains(traced), "{}", ran.err);
+    // The same as the main agent: the limit is the reason, and the answer is there all the same.
+    let alone = format!(
+        "name = \"counter\"\nprompt = \"Count.\"\ntools = {{ builtin = [\"think\"] }}\n{reserve}\n"
+    );
+    sandbox.file("counter.toml", &alone);
+    let run = [
+        "run",
+        "counter.toml",
+        "Count.",
+        "--model",
+        "scripted:counter.jsonl",
+    ];
+    let ran = sandbox.run(&run);
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (3, "Some, at least.\n"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err
+            .contains("stopped: max_steps; this is what could be said until then")
+    );
+    let json = sandbox
+        .run(&[&run[..], &["--json", "--quiet"]].concat())
+        .json();
+    assert_eq!(
+        [&json["status"], &json["stop_reason"], &json["answer"]],
+        [
+            &json!("stopped"),
+            &json!("max_steps"),
+            &json!("Some, at least.")
+        ]
+    );
+}
+
+#[test]
 fn a_child_that_stops_is_something_its_caller_reads() {
     let sandbox = Sandbox::new();
     sandbox.file("clerk.toml", TWO);

@@ -318,6 +318,42 @@ fn an_approval_that_was_written_by_hand_starts_nothing_and_is_found() {
 }
 
 #[test]
+fn a_new_seal_key_goes_on_with_what_was_approved_under_the_one_before_it() {
+    let (old, new) = ("5a".repeat(32), "6b".repeat(32));
+    let shop = Shop::new();
+    let keys = |lines: String| shop.sandbox.file(".env", &lines);
+    keys(format!("PARAPH_SEAL_KEY={old}\n"));
+    let waiting = shop.asked("t-1");
+    let approved = shop.approvals(&waiting.approve(&["--no-run"]));
+    assert_eq!(approved.code, 0, "{}", approved.err);
+    shop.sandbox.file("old.key", &old);
+    keys(format!(
+        "PARAPH_SEAL_KEY={new}\nPARAPH_SEAL_KEY_OLD_FILE=old.key\n"
+    ));
+    assert_eq!(shop.audit(&["verify"]).code, 0);
+    let resume = ["runs", "resume", "--thread", "t-1", "--json"];
+    let resumed = shop.sandbox.run(&resume);
+    assert_eq!(resumed.code, 0, "{}{}", resumed.out, resumed.err);
+    assert_eq!(shop.paid().len(), 1);
+    // Without the old key such an approval is one that nobody can prove.
+    keys(format!("PARAPH_SEAL_KEY={old}\n"));
+    shop.script(&[&pays(8, 1), &says("Done.")]);
+    let waiting = shop.asked("t-2");
+    let approved = shop.approvals(&waiting.approve(&["--no-run"]));
+    assert_eq!(approved.code, 0, "{}", approved.err);
+    keys(format!("PARAPH_SEAL_KEY={new}\n"));
+    assert_eq!(shop.audit(&["verify"]).code, 6);
+    let resume = ["runs", "resume", "--thread", "t-2", "--json"];
+    assert_eq!(shop.sandbox.run(&resume).reason(), "drifted");
+    assert_eq!(shop.paid().len(), 1);
+    keys(format!("PARAPH_SEAL_KEY_OLD={old}\n"));
+    let alone = shop.audit(&["verify"]);
+    let said = "`seal_key_old`: it stands beside a new key, and PARAPH_SEAL_KEY is not set";
+    assert!(alone.code == 2 && alone.err.contains(said), "{}", alone.err);
+    assert!(!alone.err.contains(&old), "{}", alone.err);
+}
+
+#[test]
 fn a_seal_key_that_is_none_is_told_without_it() {
     let sandbox = Sandbox::new();
     let none = sandbox.run(&["doctor"]);

@@ -102,7 +102,7 @@ fn what_a_later_run_s_agents_ask_for_stays_when_an_older_run_of_the_thread_is_ca
     let older = run_on(&shop, "t");
     let second = waits(&shop, "t");
     // The second run left the first behind, and took back what that had asked for.
-    assert_eq!(state(&shop, &first), json!("superseded"));
+    assert_eq!(state(&shop, &first), json!("cancelled"));
     let newer = run_on(&shop, "t");
     assert_ne!(older, newer);
     let cancelled = shop.sandbox.run(&["runs", "cancel", &older]);
@@ -110,6 +110,6 @@ fn what_a_later_run_s_agents_ask_for_stays_when_an_older_run_of_the_thread_is_ca
     assert_eq!(state(&shop, &second), json!("pending"));
     let cancelled = shop.sandbox.run(&["runs", "cancel", &newer]);
     assert_eq!(cancelled.code, 0, "{}{}", cancelled.out, cancelled.err);
-    assert_eq!(state(&shop, &second), json!("superseded"));
+    assert_eq!(state(&shop, &second), json!("cancelled"));
     assert_eq!(shop.paid(), Vec::<Value>::new());
 }

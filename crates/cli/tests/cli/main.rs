@@ -19,11 +19,14 @@ mod desk;
 #[cfg(feature = "pictures")]
 mod graphs;
 mod hostile;
+mod http_effects;
 mod kill;
 mod listings;
 #[cfg(target_os = "linux")]
 mod mcp;
 mod models;
+#[cfg(target_os = "linux")]
+mod network;
 mod odd_input;
 #[cfg(unix)]
 mod policy;

@@ -543,7 +543,9 @@ fn a_grant_is_listed_with_its_use_revoked_at_once_and_restored() {
     let table = sandbox.run(&["policy", "grants", "desk.toml"]);
     assert!(
         table.out.contains("revoked")
-            && table.out.contains("/amount_cents 400 of 10000 today; 1 thread, 1 of them used up (1 each)")
+            && table
+                .out
+                .contains("/amount_cents 400 of 10000 today; 1 thread, 1 of them used up (1 each)")
             && table.err.contains(": too many at night"),
         "{}{}",
         table.out,
@@ -553,9 +555,17 @@ fn a_grant_is_listed_with_its_use_revoked_at_once_and_restored() {
     let kills = sandbox.run(&["kill", "status", "--json"]);
     assert_eq!(kills.json(), json!([]));
 
-    let restore = ["policy", "restore", "desk.toml", "small refunds", "--reason", "quiet"];
+    let restore = [
+        "policy",
+        "restore",
+        "desk.toml",
+        "small refunds",
+        "--reason",
+        "quiet",
+    ];
     let restored = sandbox.run(&[&restore[..], &["--json"]].concat());
-    let told = json!({"agent": "refund-desk", "grant": "small refunds", "revoked": false, "held": 0});
+    let told =
+        json!({"agent": "refund-desk", "grant": "small refunds", "revoked": false, "held": 0});
     assert_eq!((restored.code, restored.json()), (0, told));
     let twice = sandbox.run(&restore);
     assert_eq!(
@@ -579,12 +589,29 @@ fn a_grant_is_listed_with_its_use_revoked_at_once_and_restored() {
 fn only_a_grant_that_the_file_has_is_revoked_unless_an_agent_is_merely_named() {
     let sandbox = sandbox();
     let revoke = |agent: &str, grant: &str, reason: &str| {
-        sandbox.run(&["policy", "revoke", agent, grant, "--reason", reason, "--json"])
+        sandbox.run(&[
+            "policy", "revoke", agent, grant, "--reason", reason, "--json",
+        ])
     };
     let table = [
-        ("desk.toml", "smal refunds", "x", "error: there is no grant `smal refunds`; did you mean `small refunds`?\nthere are: small refunds\n"),
-        ("desk.toml", "small refunds", " ", "error: --reason: say why, for the audit\n"),
-        ("clerk", "", "x", "error: the names of agents and grants have 1 to 256 bytes\n"),
+        (
+            "desk.toml",
+            "smal refunds",
+            "x",
+            "error: there is no grant `smal refunds`; did you mean `small refunds`?\nthere are: small refunds\n",
+        ),
+        (
+            "desk.toml",
+            "small refunds",
+            " ",
+            "error: --reason: say why, for the audit\n",
+        ),
+        (
+            "clerk",
+            "",
+            "x",
+            "error: the names of agents and grants have 1 to 256 bytes\n",
+        ),
     ];
     for (agent, grant, reason, said) in table {
         let refused = revoke(agent, grant, reason);

@@ -1,7 +1,7 @@
 //! Anchors of a tenant's chain: when one is due, and that one was made. Where they are kept is the program's affair.
 
 use super::{ApprovalError, Approvals};
-use crate::audit::{Anchor, Event, EventKind, Field, Head};
+use crate::audit::{Anchor, Broken, BrokenLink, Event, EventKind, Field, Head, follows};
 use crate::record::RunRef;
 use crate::store::{Add, Change, Guard, StoreError};
 use std::sync::Arc;
@@ -23,33 +23,41 @@ pub enum AnchorDue {
 
 impl Approvals {
     /// Whether so many entries, `every` of them, have come since a tenant's chain was [anchored](Approvals::anchored)
-    /// last. Its links are not looked at: whoever checks the chain against the anchor does that.
+    /// last. The links from that entry on are checked: what is broken is not worth an anchor. Those before it are
+    /// checked by whoever verifies the chain.
     ///
     /// # Errors
-    /// [`ApprovalError::Store`].
+    /// [`ApprovalError::Broken`], [`ApprovalError::Store`].
     pub async fn anchor_due(&self, tenant: &str, every: u64) -> Result<AnchorDue, ApprovalError> {
         let last = self.last_anchored(tenant).await?;
-        let (mut count, mut head): (u64, Option<Head>) = (0, None);
+        let mut head = self.entry(tenant, last).await?;
+        let mut count: u64 = 0;
         loop {
-            let after = head.as_ref().map_or(last, |head| head.seq);
+            let after = head.as_ref().map_or(0, |head| head.seq);
             let page = self.store.audit(tenant, after, PAGE).await?;
             let whole = page.len() < PAGE;
             for entry in page {
+                let seq = head.as_ref().map_or(0, |head| head.seq).saturating_add(1);
+                let broken = |link| ApprovalError::Broken(Broken { seq, link });
+                let next = follows(head.as_ref(), &entry).map_err(broken)?;
+                let event = Event::read(&entry.event);
+                let event = event.map_err(|why| broken(BrokenLink::Unreadable(why)))?;
                 // That an anchor was made is no reason to make another.
-                let told =
-                    Event::read(&entry.event).is_ok_and(|event| event.kind == EventKind::Anchored);
+                let told = event.kind == EventKind::Anchored;
                 count = count.saturating_add(u64::from(!told));
-                head = Some(entry.head());
+                head = Some(next);
             }
             if whole {
                 break;
             }
         }
         let at_ms = self.now().await?;
-        Ok(match head.filter(|_| count >= every.max(1)) {
-            Some(head) => AnchorDue::Now(Anchor::new(tenant, &head, at_ms)),
-            None => AnchorDue::In(every.max(1).saturating_sub(count).max(1)),
-        })
+        Ok(
+            match head.filter(|head| head.seq > last && count >= every.max(1)) {
+                Some(head) => AnchorDue::Now(Anchor::new(tenant, &head, at_ms)),
+                None => AnchorDue::In(every.max(1).saturating_sub(count).max(1)),
+            },
+        )
     }
 
     /// Writes into the chain that an anchor of it is kept somewhere, once: if it says so of this entry or a later one
@@ -87,6 +95,34 @@ impl Approvals {
         match self.store.commit(change).await {
             Ok(()) | Err(StoreError::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The entry of this number as it is linked; nothing for none, before the first.
+    async fn entry(&self, tenant: &str, seq: u64) -> Result<Option<Head>, ApprovalError> {
+        let Some(before) = seq.checked_sub(1) else {
+            return Ok(None);
+        };
+        let found = self.store.audit(tenant, before, 1).await?.pop();
+        let link = match &found {
+            Some(entry) if entry.seq == seq && entry.is_sealed() => return Ok(Some(entry.head())),
+            Some(entry) if entry.seq == seq => BrokenLink::Changed,
+            Some(entry) => BrokenLink::Missing { found: entry.seq },
+            None => BrokenLink::Gone {
+                last: self.last_entry(tenant).await?,
+            },
+        };
+        Err(ApprovalError::Broken(Broken { seq, link }))
+    }
+
+    async fn last_entry(&self, tenant: &str) -> Result<u64, ApprovalError> {
+        let mut last = 0;
+        loop {
+            let page = self.store.audit(tenant, last, PAGE).await?;
+            last = page.last().map_or(last, |entry| entry.seq);
+            if page.len() < PAGE {
+                return Ok(last);
+            }
         }
     }
 

@@ -81,6 +81,11 @@ impl AuditEntry {
         }
     }
 
+    /// Whether its hash is that of its content.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.hash == seal(&self.prev, self.seq, &sha256(&self.event))
+    }
+
     /// One line of an export, without its end: JSON in ASCII.
     pub fn to_line(&self) -> String {
         // Plain texts and a number are always JSON.

@@ -108,6 +108,12 @@ pub enum PackError {
     /// The stretch does not begin with the proposal of the action.
     #[error("the entry that proposes the action is missing")]
     NoProposal,
+    /// An anchor in the pack is not of its chain.
+    #[error("the pack brings an anchor of another chain, that of `{tenant}`")]
+    OtherChain {
+        /// Whose chain.
+        tenant: String,
+    },
     /// Something that happened to the action is left out.
     #[error("before entry {seq}, an entry about the action is left out")]
     LeftOut {

@@ -3,7 +3,7 @@
 //! Called by the command line with pages from a store or with the lines of an export, and by `pack.rs`.
 
 use super::anchor::Anchor;
-use super::entry::{AuditEntry, GENESIS, Head, seal};
+use super::entry::{AuditEntry, GENESIS, Head};
 use super::event::{Event, EventKind, Field};
 use super::is_hash;
 use super::signed::Signatures;
@@ -69,6 +69,12 @@ pub enum BrokenLink {
     CutOff {
         /// When the anchor was made, in milliseconds since the Unix epoch.
         at_ms: u64,
+        /// The last entry there is, 0 if there is none.
+        last: u64,
+    },
+    /// The entry that was anchored last is not there any more.
+    #[error("it was anchored and is gone: the chain ends at entry {last}")]
+    Gone {
         /// The last entry there is, 0 if there is none.
         last: u64,
     },
@@ -242,7 +248,7 @@ impl Verifier {
 }
 
 /// Whether an entry has the right number, predecessor and hash; then it is the new head.
-pub(super) fn follows(last: Option<&Head>, entry: &AuditEntry) -> Result<Head, BrokenLink> {
+pub(crate) fn follows(last: Option<&Head>, entry: &AuditEntry) -> Result<Head, BrokenLink> {
     let (before, prev) = last.map_or((0, GENESIS), |head| (head.seq, &head.hash));
     let found = entry.seq;
     match found.checked_sub(before) {
@@ -256,7 +262,7 @@ pub(super) fn follows(last: Option<&Head>, entry: &AuditEntry) -> Result<Head, B
             None => BrokenLink::NotFirst,
         });
     }
-    if !is_hash(&entry.hash) || entry.hash != seal(prev, found, &sha256(&entry.event)) {
+    if !is_hash(&entry.hash) || !entry.is_sealed() {
         return Err(BrokenLink::Changed);
     }
     Ok(entry.head())

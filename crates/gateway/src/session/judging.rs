@@ -91,7 +91,9 @@ impl Session {
             return None;
         }
         let tool = self.0.parts.tool(&record.tool);
-        Some(told_of(record, ruling, tool.map(|tool| tool.spec.level)))
+        let requester = self.0.scope.user.as_str();
+        let level = tool.map(|tool| tool.spec.level);
+        Some(told_of(record, ruling, (level, requester)))
     }
 
     /// What has to be written with the record of a tool that was read from.
@@ -105,7 +107,11 @@ impl Session {
 
 /// What the audit is told of a call that a rule denies. A name that is none of ours may be anything, and so it stands
 /// beside the chain, where it can be erased.
-fn told_of(record: &CallRecord, ruling: &Ruling, level: Option<Level>) -> Draft {
+fn told_of(
+    record: &CallRecord,
+    ruling: &Ruling,
+    (level, requester): (Option<Level>, &str),
+) -> Draft {
     let mut event = Event {
         state: Some("denied".to_owned()),
         tool: level.map(|_| record.tool.clone()),
@@ -118,6 +124,9 @@ fn told_of(record: &CallRecord, ruling: &Ruling, level: Option<Level>) -> Draft 
     }
     let mut detail = BTreeMap::new();
     detail.insert("args_hash".to_owned(), record.args_hash.as_str().into());
+    if !requester.is_empty() {
+        detail.insert("requester".to_owned(), requester.into());
+    }
     if level.is_none() {
         detail.insert("tool".to_owned(), record.tool.as_str().into());
     }

@@ -5,7 +5,7 @@ use super::tools::Tools;
 use super::{Checker, Whose};
 use crate::declared::file::{AgentSpec, PolicySpec};
 use crate::declared::policy::{fits, policy_of};
-use paraph_gateway::{ToolSpec, Verdict};
+use paraph_gateway::{Dialect, ToolSpec, Verdict};
 
 impl Checker<'_> {
     pub(super) fn policy(&mut self, whose: Whose<'_>, spec: &AgentSpec, tools: &Tools) {
@@ -87,6 +87,26 @@ impl Checker<'_> {
         }
     }
 
+    /// A last answer has to fit into the budget, and is a model's that calls tools the provider's way.
+    fn reserve(&mut self, whose: Whose<'_>, spec: &AgentSpec) {
+        let Some(reserve) = spec.budget.synthesis_reserve else {
+            return;
+        };
+        let path = &["budget", "synthesis_reserve"];
+        if spec.dialect == Dialect::Strict {
+            let what = "with dialect = \"strict\" a run that meets a limit just stops: `synthesis_reserve` does nothing";
+            self.wrong((whose, path), what, "leave one of the two out");
+        }
+        if let Some(most) = spec.budget.max_tokens
+            && reserve >= most
+        {
+            let what = format!(
+                "`synthesis_reserve` keeps {reserve} tokens back, and `max_tokens` is {most}: nothing is left for the run"
+            );
+            self.wrong((whose, path), what, "write less");
+        }
+    }
+
     pub(super) fn budget(&mut self, whose: Whose<'_>, spec: &AgentSpec, tools: &Tools) {
         let path = &["budget", "per_tool"];
         for name in spec.budget.per_tool.keys() {
@@ -97,6 +117,7 @@ impl Checker<'_> {
             let advice = tools.advice(name);
             self.wrong((whose, &[path[0], path[1], name]), what, advice);
         }
+        self.reserve(whose, spec);
         let children = spec.budget.max_children;
         match (spec.tools.agents.is_empty(), children) {
             (false, Some(0)) => {

@@ -317,6 +317,18 @@ const MISTAKES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "dialect = \"strict\"\n[budget]\nsynthesis_reserve = 500",
+        &[
+            "5:21: with dialect = \"strict\" a run that meets a limit just stops: `synthesis_reserve` does nothing; leave one of the two out",
+        ],
+    ),
+    (
+        "[budget]\nmax_tokens = 500\nsynthesis_reserve = 500",
+        &[
+            "5:21: `synthesis_reserve` keeps 500 tokens back, and `max_tokens` is 500: nothing is left for the run; write less",
+        ],
+    ),
+    (
         "[variables]\n\"a b\" = \"x\"",
         &[
             "4:1: `a b` is no name for `variables`; write a letter or `_`, then at most 63 letters, digits or `_`",
@@ -612,6 +624,7 @@ fn the_schema_and_the_reader_take_and_refuse_the_same() {
         "[tools]\nbuiltin = [\"think\"]",
         "[policy]\nlevels = { read = \"deny\" }",
         "[budget]\nmax_cost = 0.5\nmax_tokens = 0",
+        "[budget]\nmax_tokens = 2000\nsynthesis_reserve = 1999",
         "\"$schema\" = \"agent.json\"\nschema_version = 1",
         "[[tools.http]]\nname = \"order\"\ndescription = \"x\"\nurl = \"https://a.example\"\nbody = [1, \"a\"]\nmethod = \"POST\"\nheaders = { A = \"b\", C = { env = \"D\" } }",
     ];

@@ -47,6 +47,14 @@ pub(super) static BUDGET_TABLE: Table = Table {
             "How often agents may be called, and by those they call; 4 if it has `tools.agents`.",
         ),
         key(
+            "synthesis_reserve",
+            Kind::Whole {
+                least: 200,
+                most: 10_000_000,
+            },
+            "Tokens, in and out, kept back for a last answer without tools when steps, calls, tokens or money are used up.",
+        ),
+        key(
             "per_tool",
             Kind::Map {
                 most: 256,

@@ -50,12 +50,13 @@ pub struct PackStep {
 }
 
 impl Pack {
-    /// Checks the text of a pack, and against the anchors that the reader has from elsewhere.
+    /// Checks the text of a pack, and against the anchors that the reader has from elsewhere. Those of other chains do
+    /// not count; one in the pack itself is a mistake of whoever made it.
     ///
     /// It shows that the bytes have the digest, that every approval and attempt is about this digest, that each
     /// attempt was covered by an approval, that the entries follow one another, and that they are those that were
     /// anchored. It does not show that nothing happened to the action after the last entry, nor that no kill switch
-    /// was on: whoever makes a pack could leave these out.
+    /// was on or that no grant had been revoked: whoever makes a pack could leave these out.
     pub fn check(text: &str, trusted: &[Anchor]) -> Result<PackReport, PackError> {
         if text.len() > MAX_BYTES {
             return Err(PackError::TooLarge);
@@ -68,6 +69,12 @@ impl Pack {
             ));
         }
         pack.same_digest()?;
+        let other = |anchor: &&Anchor| anchor.tenant != pack.tenant;
+        if let Some(anchor) = pack.anchors.iter().find(other) {
+            return Err(PackError::OtherChain {
+                tenant: anchor.tenant.chars().take(100).collect(),
+            });
+        }
         let mut stretch = Stretch {
             pack: &pack,
             head: pack.after.clone(),

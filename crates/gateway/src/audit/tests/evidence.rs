@@ -83,6 +83,18 @@ fn a_pack_says_how_far_it_can_be_trusted() {
     assert!(said.ends_with(
         "they fit the anchor of entry 13 in this pack: compare it with one that was kept elsewhere"
     ));
+    // One of another chain is none of this one's, whoever brings it.
+    let foreign = Anchor::new("another", &chain.entries[12].head(), 1);
+    let mut forged: serde_json::Value = serde_json::from_str(&pack(&chain, 2, &[])).unwrap();
+    forged["anchors"] = serde_json::json!([foreign]);
+    assert_eq!(
+        Pack::check(&forged.to_string(), &[])
+            .unwrap_err()
+            .to_string(),
+        "the pack brings an anchor of another chain, that of `another`"
+    );
+    let report = Pack::check(&pack(&chain, 2, &[]), &[foreign]).unwrap();
+    assert_eq!((report.anchor, report.trusted), (None, false));
     // An anchor before the end says nothing of what comes after it.
     let report = Pack::check(&pack(&chain, 2, &[chain.anchor(4)]), &[chain.anchor(4)]).unwrap();
     assert_eq!((report.entries, &report.anchor), ((3, 6), &None));

@@ -1,0 +1,194 @@
+//! Effects by HTTP, out of configuration alone: what each way in which a request can end means for the action, for the
+//! run, and for how often anything is sent.
+
+use crate::approvals::{Shop, Waiting, pays, read, says};
+use crate::sandbox::{Ended, Sandbox};
+use crate::stand_in::{Answer, Manner, Seen, StandIn};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// What was done under each key, however often it was sent.
+type Till = Arc<Mutex<BTreeMap<String, Value>>>;
+
+/// A service that pays once for a key, tells by GET what it paid, and answers a payment by this: it is given how often
+/// it was asked for one.
+fn till(paying: impl Fn(usize, &Till, &Seen) -> Answer + Send + Sync + 'static) -> (Shop, Till) {
+    let till = Till::default();
+    let (kept, asked) = (till.clone(), Mutex::new(0));
+    let shop = Shop::answering(move |seen| {
+        if seen.method == "GET" {
+            let key = seen.path().rsplit('/').next().unwrap();
+            return match kept.lock().unwrap().get(key) {
+                Some(paid) => Answer::json(200, paid),
+                None => Answer::json(404, &json!({"error": "no such refund"})),
+            };
+        }
+        let mut asked = asked.lock().unwrap();
+        *asked += 1;
+        paying(*asked, &kept, seen)
+    });
+    (shop, till)
+}
+
+/// Writes it down under its key.
+fn pay(till: &Till, seen: &Seen) {
+    let key = seen.header("idempotency-key").unwrap().to_owned();
+    till.lock()
+        .unwrap()
+        .entry(key)
+        .or_insert(json!({"paid": seen.json().unwrap()["cents"]}));
+}
+
+/// The clerk of this shop with more settings for its tool.
+fn clerk(sandbox: &Sandbox, url: &str, more: &str) {
+    let agent = format!(
+        r#"
+name = "clerk"
+prompt = "Serve."
+budget = {{ max_seconds = 600 }}
+[[tools.http]]
+name = "pay_back"
+description = "Pays money back."
+method = "POST"
+url = "{url}/refunds"
+{more}
+body = {{ order = "{{order}}", cents = "{{cents}}" }}
+arguments = {{ order = {{ type = "integer" }}, cents = {{ type = "integer" }} }}
+[policy]
+approve = ["pay_back"]
+"#
+    );
+    sandbox.file("clerk.toml", &agent);
+}
+
+fn looked_up(shop: &Shop) -> String {
+    let url = shop.server.url();
+    format!("timeout_seconds = 1\nlookup_url = \"{url}/refunds/{{idempotency_key}}\"")
+}
+
+fn approved(shop: &Shop, waiting: &Waiting) -> Ended {
+    shop.approvals(&waiting.approve(&["--json"]))
+}
+
+/// How often each method was asked for.
+fn asked(shop: &Shop) -> Vec<String> {
+    let seen = shop.server.seen();
+    seen.into_iter().map(|seen| seen.method).collect()
+}
+
+/// The keys under which payments were sent.
+fn keys(shop: &Shop) -> Vec<String> {
+    let seen = shop.server.seen();
+    let posts = seen.iter().filter(|seen| seen.method == "POST");
+    posts
+        .map(|seen| seen.header("idempotency-key").unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn where_nobody_listens_nothing_happened_and_the_model_reads_so() {
+    let shop = Shop::new();
+    let gone = StandIn::start(|_| Answer::json(200, &json!({})));
+    let url = gone.url();
+    drop(gone);
+    clerk(&shop.sandbox, &url, "");
+    let waiting = shop.asked("t");
+    let ended = approved(&shop, &waiting);
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    let result = ended.json();
+    assert_eq!(
+        (&result["status"], &result["trace"][0]["stop_reason"]),
+        (&json!("ok"), &json!("tool_error:pay_back"))
+    );
+    assert!(
+        read(&result)[0].contains("could not be reached"),
+        "{result}"
+    );
+    let row = shop.show(&waiting);
+    assert_eq!(
+        (&row["state"], &row["attempts"]),
+        (&json!("failed"), &json!(1)),
+        "{row}"
+    );
+}
+
+#[test]
+fn a_failing_server_that_had_paid_is_looked_up_and_not_asked_again() {
+    let (shop, till) = till(|_, till, seen| {
+        pay(till, seen);
+        Answer::json(503, &json!({"error": "overloaded"}))
+    });
+    clerk(&shop.sandbox, &shop.server.url(), &looked_up(&shop));
+    let waiting = shop.asked("t");
+    let ended = approved(&shop, &waiting);
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    assert_eq!(read(&ended.json()), [r#"{"paid":4900}"#]);
+    assert!(
+        ended
+            .err
+            .contains("nobody saw what came of it; looking again in 2 s"),
+        "{}",
+        ended.err
+    );
+    assert_eq!(shop.show(&waiting)["state"], json!("succeeded"));
+    assert_eq!(asked(&shop), ["POST", "GET"]);
+    assert_eq!(till.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_silent_server_that_recognises_keys_is_asked_again_under_the_same_key() {
+    let (shop, till) = till(|asked, till, seen| match asked {
+        1 => Answer::json(200, &json!({})).sent(Manner::Silent),
+        _ => {
+            pay(till, seen);
+            Answer::json(200, &json!({"paid": 4900}))
+        }
+    });
+    let settings = "timeout_seconds = 1\nrecognises_key = true";
+    clerk(&shop.sandbox, &shop.server.url(), settings);
+    let waiting = shop.asked("t");
+    let ended = approved(&shop, &waiting);
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    assert_eq!(read(&ended.json()), [r#"{"paid":4900}"#]);
+    let keys = keys(&shop);
+    assert_eq!((keys.len(), &keys[0]), (2, &keys[1]));
+    assert_eq!(till.lock().unwrap().len(), 1);
+    let row = shop.show(&waiting);
+    assert_eq!(
+        (&row["state"], &row["attempts"]),
+        (&json!("succeeded"), &json!(2))
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn killed_between_the_request_and_its_answer_it_is_looked_up_and_not_sent_again() {
+    let (shop, till) = till(|_, till, seen| {
+        pay(till, seen);
+        Answer::json(200, &json!({})).sent(Manner::Silent)
+    });
+    let settings = looked_up(&shop).replace("= 1\n", "= 600\n");
+    clerk(&shop.sandbox, &shop.server.url(), &settings);
+    let waiting = shop.asked("t");
+    let decide = [&["approvals"], &waiting.approve(&["--quiet"])[..]].concat();
+    let mut driving = shop.sandbox.command(&decide);
+    let quiet = std::process::Stdio::null;
+    driving.stdin(quiet()).stdout(quiet()).stderr(quiet());
+    let mut driving = driving.spawn().unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while till.lock().unwrap().is_empty() {
+        assert!(std::time::Instant::now() < until, "nothing was sent");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    driving.kill().unwrap();
+    driving.wait().unwrap();
+    assert_eq!(shop.show(&waiting)["state"], json!("executing"));
+    shop.script(&[&pays(7, 4900), &says("It is done.")]);
+    let resumed = ["runs", "resume", "--thread", "t", "--json"];
+    let ended = shop.sandbox.run(&resumed);
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    assert_eq!(read(&ended.json()), [r#"{"paid":4900}"#]);
+    assert_eq!(asked(&shop), ["POST", "GET"]);
+    assert_eq!(shop.show(&waiting)["state"], json!("succeeded"));
+}
