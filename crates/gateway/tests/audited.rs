@@ -92,6 +92,10 @@ fn asks() -> Policy {
 
 /// Whatever there is a kind for happens somewhere, and is told.
 #[tokio::test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "every kind there is, one after the other"
+)]
 async fn every_kind_of_event_is_told_where_it_happens() {
     let stage = Stage::new();
     let desk = stage.desk();
