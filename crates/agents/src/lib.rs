@@ -93,7 +93,8 @@ pub use python_json::python_json;
 pub use react::react;
 pub use rehearsal::Rehearsal;
 pub use research::{
-    Added, Library, Source, SourceKind, SourceVersion, add_sources, annotated, sources_of,
+    Added, CheckedCitations, CitationFigures, Library, Reference, Refused, RefusedKind, Source,
+    SourceKind, SourceVersion, add_sources, annotated, check_citations, sources_of,
 };
 pub use run::AgentRun;
 pub use stores::Stores;
