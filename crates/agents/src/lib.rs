@@ -93,8 +93,9 @@ pub use python_json::python_json;
 pub use react::react;
 pub use rehearsal::Rehearsal;
 pub use research::{
-    Added, CheckedCitations, CitationFigures, Library, Reference, Refused, RefusedKind, Source,
-    SourceKind, SourceVersion, add_sources, annotated, check_citations, sources_of,
+    Added, CheckedCitations, CitationFigures, Library, Reference, Refused, RefusedKind, Report,
+    ReportFigures, ReportFrame, Source, SourceKind, SourceVersion, add_sources, annotated,
+    check_citations, sources_of,
 };
 pub use run::AgentRun;
 pub use stores::Stores;

@@ -33,6 +33,7 @@ mod tests;
 use paraph_gateway::Shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 use super::source::Library;
 use known::Known;
@@ -192,6 +193,22 @@ pub fn check(text: &str, library: &Library) -> Checked {
         references,
         refused: ledger.refused,
         figures: ledger.figures,
+    }
+}
+
+/// A text without any citation or address in it, for what is shown beside a checked text.
+pub(crate) fn without_citations(text: &str) -> String {
+    let nothing = Library::default();
+    let mut ledger = Ledger::default();
+    let text = plain::plain(bounded(text, &mut ledger));
+    let text = links::unfold(&text, &HashMap::new());
+    let text = mark::mark(&text, &Known::new(&nothing), &mut ledger);
+    let (text, _) = mark::number(&text, &nothing);
+    let without_stop = text.trim().trim_end_matches('.').is_empty();
+    if without_stop {
+        String::new()
+    } else {
+        text.trim().to_owned()
     }
 }
 
