@@ -97,16 +97,8 @@ impl Words<'_> {
         let body = text.get(..end).unwrap_or_default();
         let code = code::ranges(body);
         let quoted = quotations(body, &code);
-        let whole: Vec<Range<usize>> = quoted
-            .iter()
-            .filter(|q| q.close.is_some())
-            .map(|q| q.inner.clone())
-            .collect();
         let row = self.block.kind == Kind::Row;
-        let parts = match row {
-            true => vec![0..end],
-            false => sentences(body, self.block.prefix.min(end), &whole),
-        };
+        let parts = self.sentences(body, &quoted);
         let mut edits = Vec::new();
         let mut quoted = quoted.into_iter().peekable();
         for sentence in parts {
@@ -134,6 +126,16 @@ impl Words<'_> {
         }
         edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
         apply(body, edits) + text.get(end..).unwrap_or_default()
+    }
+
+    /// A row is one sentence; elsewhere none ends inside a quotation.
+    fn sentences(&self, body: &str, quoted: &[Quoted]) -> Vec<Range<usize>> {
+        if self.block.kind == Kind::Row {
+            return std::iter::once(0..body.len()).collect();
+        }
+        let closed = quoted.iter().filter(|quote| quote.close.is_some());
+        let whole: Vec<Range<usize>> = closed.map(|quote| quote.inner.clone()).collect();
+        sentences(body, self.block.prefix.min(body.len()), &whole)
     }
 
     fn quote(
@@ -182,7 +184,9 @@ impl Words<'_> {
             .chars()
             .filter(|c| ('\u{2e80}'..='\u{d7ff}').contains(c))
             .count();
-        self.claims && !question && !lead_in && (words(bare) >= MIN_WORDS || dense >= 2 * MIN_WORDS)
+        // A name and a figure in two cells say something.
+        let fewest = MIN_WORDS - usize::from(self.block.kind == Kind::Row);
+        self.claims && !question && !lead_in && (words(bare) >= fewest || dense >= 2 * MIN_WORDS)
     }
 }
 
@@ -242,10 +246,10 @@ fn unquoted(text: &str) -> String {
     let end = text.trim_end().len();
     let mut out = String::with_capacity(text.len() + NOT_FOUND.len());
     for line in text.get(..end).unwrap_or_default().split_inclusive('\n') {
-        let words = line.trim_start_matches(|c: char| c == ' ' || c == '\t');
+        let words = line.trim_start_matches([' ', '\t']);
         let kept = words.get(item(words)..).unwrap_or_default();
         let mark = words.get(..words.len() - kept.len()).unwrap_or_default();
-        let rest = kept.trim_start_matches(|c: char| c == '>' || c == ' ');
+        let rest = kept.trim_start_matches(['>', ' ']);
         out.push_str(line.get(..indent(line)).unwrap_or_default());
         out.push_str(if kept.starts_with('>') { mark } else { "" });
         out.push_str(if kept.starts_with('>') { rest } else { words });

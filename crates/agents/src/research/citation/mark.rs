@@ -103,13 +103,18 @@ fn ids_marked(ids: &[String], known: &Known, (line, ledger): (usize, &mut Ledger
     marks
 }
 
-/// In code, a number behind a name is an index and cites nothing.
+/// In code, a number behind a name or an operator is an index or a list, and cites nothing.
 fn is_index(text: &str, range: &Range<usize>, code: &[Range<usize>]) -> bool {
     let before = text
         .get(..range.start)
-        .and_then(|before| before.chars().next_back());
-    code::contains(code, range.start)
-        && before.is_some_and(|c| c.is_alphanumeric() || "_)]".contains(c))
+        .map(|before| before.trim_end_matches(' '));
+    let last = before.and_then(|before| before.chars().next_back());
+    let apart = text
+        .get(..range.start)
+        .is_some_and(|before| before.ends_with(' '));
+    let operator = last.is_some_and(|c| "=(,:[{+-*/".contains(c));
+    let name = !apart && last.is_some_and(|c| c.is_alphanumeric() || "_)]".contains(c));
+    code::contains(code, range.start) && (operator || name)
 }
 
 /// Raised digits behind a sentence or a quotation are footnotes; behind a unit they are powers.

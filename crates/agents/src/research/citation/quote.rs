@@ -264,8 +264,8 @@ fn find_word(text: &str, words: &str, from: usize, any_case: bool) -> Option<Ran
         let after = text.get(end..).and_then(|t| t.chars().next());
         let first = words.chars().next();
         let last = words.chars().next_back();
-        if !(letter(before) && letter(first)) && !(letter(after) && letter(last)) || is_dense(words)
-        {
+        let inside = (letter(before) && letter(first)) || (letter(after) && letter(last));
+        if !inside || is_dense(words) {
             return Some(start..end);
         }
         from = start

@@ -222,6 +222,10 @@ fn addresses_that_were_not_fetched_leave_no_trace() {
 fn what_is_no_citation_stays_as_it_is() {
     bodies(&[
         (
+            "`x = [1, 2]` is a list of numbers [{0}].",
+            "`x = [1, 2]` is a list of numbers [1].",
+        ),
+        (
             "A `list[1]` and Node.js/Express, and/or src-tauri [{0}].",
             "A `list[1]` and Node.js/Express, and/or src-tauri [1].",
         ),

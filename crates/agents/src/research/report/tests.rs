@@ -107,13 +107,13 @@ fn a_report_comes_back_from_json() {
 
 #[test]
 fn numbers_on_a_page_lead_to_the_sources_and_those_lead_outside() {
-    let page = report("It is so here [{0}][{1}]. It is well here.\n\n| a | b |\n|---|---|\n| it is so | [{0}] |\n\n`x[1]`", (Some("Cut & <short>."), &["A <lot>."])).to_html();
+    let page = report("It is so here [{0}][{1}]. It is well here.\n\n| a | b |\n|---|---|\n| it is so | [{0}] |\n\n`x[1]`", (Some("Cut & 3 < 4."), &["A 5 > 4 thing."])).to_html();
     for part in [
-        "<p class=\"partial\"><strong>This report is partial.</strong> Cut &amp; &lt;short&gt;.</p>",
+        "<p class=\"partial\"><strong>This report is partial.</strong> Cut &amp; 3 &lt; 4.</p>",
         "<p>It is so here <a href=\"#source-1\">[1]</a><a href=\"#source-2\">[2]</a>. It is well here. <span class=\"note\">[uncited]</span></p>",
         "<td><a href=\"#source-1\">[1]</a></td>",
         "<code>x[1]</code>",
-        "<li>A &lt;lot&gt;.</li>",
+        "<li>A 5 &gt; 4 thing.</li>",
         "<li id=\"source-1\">On &lt;b&gt;A&lt;/b&gt; [x](y)<br><a href=\"https://example.org/a?b=1&amp;c=(2)\" rel=\"noopener noreferrer\">",
         "<li id=\"source-2\">(no title)<br><code>local:b.md</code><br>",
         "default-src 'none'",
