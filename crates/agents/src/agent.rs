@@ -9,7 +9,7 @@ use crate::run::{AgentRun, Application, Begin, outcome_of, start};
 use crate::terms::check_task;
 use crate::{Error, Terms};
 use futures::future::BoxFuture;
-use paraph_gateway::{Gateway, Targets};
+use paraph_gateway::{Gateway, Limits, Targets};
 use paraph_graph::{CheckpointId, Drawing, Graph, Interrupt, MemoryStore, RunId, Store};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -130,6 +130,14 @@ impl Agent {
             true => Some(&self.gateway),
             false => self.called.get(agent),
         }
+    }
+
+    /// What a run of it may use unless told otherwise, if it is one of the built-in agents.
+    pub fn limits(&self) -> Limits {
+        let known = crate::builtin()
+            .into_iter()
+            .find(|info| info.name == self.name);
+        known.map(|info| info.limits).unwrap_or_default()
     }
 
     /// Whether anything that it or an agent which it calls does may have to wait for a person.

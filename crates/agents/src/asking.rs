@@ -1,20 +1,18 @@
-//! What every node of a run shares, and one model call within the run's budget.
-//!
-//! The first node of a run opens its session, under the run's lease: what an earlier process recorded is
-//! read when nobody else can add to it. A model call is paid for before it is made (most it may use), settled after it (what it used), and cut
+//! One model call within the run's budget. A model call is paid for before it is made (most it may use), settled after it (what it used), and cut
 //! off at the run's deadline. A failure of the model is the end of the run with a reason, never an error.
 
+use crate::branches::Branch;
 use crate::calling::{Calling, SHOWN_ARGUMENTS, elapsed_ms};
+use crate::declared::Voice;
 use crate::ending::Ending;
-use crate::event::{AgentEventData, BudgetView, SpokenMessage};
-use crate::reserve::Reserve;
+use crate::event::{AgentEventData, SpokenMessage};
+use crate::run_context::RunContext;
 use crate::spent::Spent;
 use crate::teller::Teller;
 use crate::terms::ANSWER_TOKENS;
 use futures::StreamExt as _;
 use paraph_gateway::{
-    BegunStep, Budget, Dialect, Gateway, Late, Limits, Price, Redactor, Scope, Session, SetAside,
-    Spend, Stop, ToolCall, UNLIMITED,
+    BegunStep, Dialect, Late, Price, Session, SetAside, Spend, Stop, ToolCall, UNLIMITED,
 };
 use paraph_graph::{Ctx, NodeError};
 use paraph_models::{
@@ -22,44 +20,29 @@ use paraph_models::{
     Repair, Repaired, Usage, estimate_message, repair,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 /// An answer cut shorter than this is of no use, so the model is not asked for it.
 const SHORTEST_ANSWER: u64 = 64;
 
+/// The part of a run's time, tokens and money that is kept for its last words, as a fraction: one of so many.
+const LAST_SHARE: u64 = 6;
+
+/// The decisions that its last words need.
+const LAST_STEPS: u64 = 3;
+
 /// Of how many repairs of a conversation an event tells.
 const SHOWN_REPAIRS: usize = 20;
 
-/// What the nodes of one run find in their context.
-pub(crate) struct RunContext {
-    pub(crate) gateway: Gateway,
-    /// But for the epoch, which only a lease has.
-    pub(crate) scope: Scope,
-    pub(crate) limits: Limits,
-    /// Where the run is another's child.
-    pub(crate) purse: Option<Budget>,
-    pub(crate) model: Arc<dyn ChatModel>,
-    pub(crate) price: Option<Price>,
-    pub(crate) tell_messages: bool,
-    /// What is kept back for a last answer.
-    pub(crate) reserve: Reserve,
-    /// Whether the run goes on that an earlier process began.
-    pub(crate) again: bool,
-    /// Opened by the first node.
-    pub(crate) session: OnceCell<Session>,
-    /// The model's attempts, of this process and of those before it.
-    pub(crate) attempts: AtomicU64,
-    /// How many repairs of the conversation this process has told of.
-    pub(crate) repairs_told: AtomicUsize,
-}
-
 /// A node's way to the model and to the gateway.
+#[derive(Clone)]
 pub(crate) struct Asking<'r> {
     pub(crate) run: &'r RunContext,
-    pub(crate) session: &'r Session,
+    pub(crate) session: Session,
+    /// Who is asked, where it is not the run's own model.
+    voice: Option<&'r Voice>,
     /// The number of the last step before the run's own: a replay goes on with those of its branch.
     base: u64,
 }
@@ -114,51 +97,6 @@ impl From<NodeError> for Early {
     }
 }
 
-impl RunContext {
-    pub(crate) fn redactor(&self) -> &Redactor {
-        self.gateway.redactor()
-    }
-
-    /// What a run that has not begun has used, and what it may use.
-    pub(crate) fn fresh_budget(&self) -> BudgetView {
-        BudgetView::of(&Budget::new(self.limits.clone()))
-    }
-
-    /// What a run has used that goes on. To be told; what counts is read under the lease.
-    pub(crate) async fn budget_so_far(&self, spent: &Spent) -> Result<BudgetView, Stop> {
-        let (scope, limits) = (self.scope.clone(), self.limits.clone());
-        let session = self.gateway.resume(scope, limits, &spent.usage()).await?;
-        Ok(BudgetView::of(session.budget()))
-    }
-
-    /// Opens the session of a run that nobody can take up again, and so needs no lease.
-    pub(crate) async fn open_by_hand(&self) -> Result<(), Stop> {
-        let (scope, limits) = (self.scope.clone(), self.limits.clone());
-        let open = || self.gateway.session(scope, limits);
-        self.session.get_or_try_init(open).await?;
-        Ok(())
-    }
-
-    /// Opens the run's session under its lease.
-    async fn open(&self, ctx: &Ctx, spent: &Spent) -> Result<Session, Stop> {
-        let scope = Scope {
-            epoch: ctx.lease().epoch,
-            ..self.scope.clone()
-        };
-        let purse = self.purse.clone();
-        let purse = purse.unwrap_or_else(|| Budget::new(self.limits.clone()));
-        let session = self.gateway.resume_in(scope, purse, &spent.usage()).await?;
-        // At worst all of it is an answer, which costs more than what is sent.
-        let costs = |tokens| spend_of(self.price.as_ref(), 0, tokens);
-        self.reserve.keep(session.budget(), costs);
-        if self.again {
-            self.model.go_on_after(spent.attempts);
-            self.attempts.store(spent.attempts, Ordering::Relaxed);
-        }
-        Ok(session)
-    }
-}
-
 impl<'r> Asking<'r> {
     /// By the context that the run was given. `spent` and `step` are what the state says.
     pub(crate) async fn of(
@@ -168,15 +106,75 @@ impl<'r> Asking<'r> {
     ) -> Result<Asking<'r>, Early> {
         let run: &RunContext = ctx.context::<Arc<RunContext>>()?;
         let spent = Spent::of(ctx.run_id(), spent, step);
-        let session = run
-            .session
-            .get_or_try_init(|| run.open(ctx, &spent))
-            .await?;
+        let session = run.main(ctx, &spent).await?.clone();
         Ok(Asking {
             run,
             session,
+            voice: None,
             base: spent.base,
         })
+    }
+
+    /// The same for a part of the run that has a session of its own. `spent` and `step` are what the part's state says.
+    pub(crate) async fn in_branch(
+        ctx: &'r Ctx,
+        branch: &Branch<'_>,
+        spent: Option<&Spent>,
+        step: u64,
+    ) -> Result<Asking<'r>, Early> {
+        let run: &RunContext = ctx.context::<Arc<RunContext>>()?;
+        let spent = Spent::of(ctx.run_id(), spent, step);
+        let session = run.branch(ctx, branch, &spent).await?;
+        Ok(Asking {
+            run,
+            session,
+            voice: None,
+            base: spent.base,
+        })
+    }
+
+    /// The same with another model than the run's own.
+    #[must_use]
+    pub(crate) fn by(self, voice: Option<&'r Voice>) -> Asking<'r> {
+        Asking { voice, ..self }
+    }
+
+    /// What is used up but for what the run's last words need, if anything is: then it is time for them.
+    pub(crate) fn running_out(&self) -> Option<Stop> {
+        let budget = self.session.budget();
+        let (left, limits) = (budget.left(), budget.limits());
+        let short = |left: u64, limit: u64| limit != UNLIMITED && left <= limit / LAST_SHARE;
+        if left.steps <= LAST_STEPS {
+            return Some(Stop::MaxSteps);
+        }
+        if short(left.seconds, limits.seconds) {
+            return Some(Stop::MaxSeconds);
+        }
+        if short(left.tokens, limits.tokens) {
+            return Some(Stop::MaxTokens);
+        }
+        short(left.micro_dollars, limits.micro_dollars).then_some(Stop::MaxCost)
+    }
+
+    fn model(&self) -> &'r dyn ChatModel {
+        match self.voice {
+            Some(voice) => &*voice.model,
+            None => &*self.run.model,
+        }
+    }
+
+    fn price(&self) -> Option<&'r Price> {
+        match self.voice {
+            Some(voice) => voice.price.as_ref(),
+            None => self.run.price.as_ref(),
+        }
+    }
+
+    /// A part of the run is over: what it has left of its share goes back.
+    pub(crate) async fn end_branch(self, name: &str) -> Result<(), Early> {
+        self.session.save().await?;
+        self.run.branches.close(name);
+        Ok(())
     }
 
     /// For the loop by hand, whose session was opened when it began.
@@ -185,7 +183,8 @@ impl<'r> Asking<'r> {
         let unopened = || Stop::Internal("the run's session was not opened".to_owned());
         Ok(Asking {
             run,
-            session: session.ok_or_else(unopened)?,
+            session: session.ok_or_else(unopened)?.clone(),
+            voice: None,
             base: 0,
         })
     }
@@ -318,7 +317,7 @@ impl<'r> Asking<'r> {
         let answer = async {
             match self.session.scope().dialect {
                 // Half an action is of no use to anybody.
-                Dialect::Strict => self.run.model.complete(request).await,
+                Dialect::Strict => self.model().complete(request).await,
                 Dialect::Native => self.listen(teller, request).await,
             }
         };
@@ -335,7 +334,7 @@ impl<'r> Asking<'r> {
         teller: &dyn Teller,
         request: &ChatRequest,
     ) -> Result<ChatReply, ModelError> {
-        let mut stream = self.run.model.stream(request);
+        let mut stream = self.model().stream(request);
         let mut assembler = Assembler::new();
         let id = assembler.message_id().to_owned();
         while let Some(chunk) = stream.next().await {
@@ -354,7 +353,7 @@ impl<'r> Asking<'r> {
         let input = Estimate::of(&request).total() as u64;
         let held = self.set_aside(input, &mut request).await.ok()?;
         request.deadline = budget.deadline();
-        let answer = self.run.model.complete(&request);
+        let answer = self.model().complete(&request);
         let answered = match budget.within(Duration::MAX, answer).await {
             Ok(answered) => answered.map_err(Failed::Model),
             Err(_) => Err(Failed::Late),
@@ -377,7 +376,7 @@ impl<'r> Asking<'r> {
             return self.session.set_aside(0).await;
         }
         let by_tokens = left.tokens.saturating_sub(input);
-        let by_money = match &self.run.price {
+        let by_money = match self.price() {
             _ if left.micro_dollars == UNLIMITED => UNLIMITED,
             None => return Err(Stop::MaxCost),
             Some(price) => {
@@ -394,7 +393,7 @@ impl<'r> Asking<'r> {
             });
         }
         request.max_tokens = u32::try_from(answer).ok();
-        let most = spend_of(self.run.price.as_ref(), input, answer);
+        let most = spend_of(self.price(), input, answer);
         self.session.set_aside(most).await
     }
 
@@ -415,11 +414,7 @@ impl<'r> Asking<'r> {
     }
 
     fn spend(&self, usage: &Usage) -> Spend {
-        spend_of(
-            self.run.price.as_ref(),
-            usage.input_tokens,
-            usage.output_tokens,
-        )
+        spend_of(self.price(), usage.input_tokens, usage.output_tokens)
     }
 
     fn model_ending(&self, error: &ModelError) -> Ending {
@@ -491,7 +486,7 @@ fn used(reply: &ChatReply, input: u64) -> (Usage, bool) {
     }
 }
 
-fn spend_of(price: Option<&Price>, input: u64, output: u64) -> Spend {
+pub(crate) fn spend_of(price: Option<&Price>, input: u64, output: u64) -> Spend {
     match price {
         Some(price) => price.spend(input, output),
         None => Price::unknown(input, output),

@@ -105,6 +105,20 @@ impl Calling<'_> {
         self.stopped(teller, 0, call, stop).await
     }
 
+    /// Says that a call is not made, though the run goes on: its part has no room for it.
+    pub(crate) async fn decline(
+        &self,
+        teller: &dyn Teller,
+        call: &ToolCall,
+        why: &str,
+    ) -> Result<TraceRow, NodeError> {
+        let stop = Stop::MaxToolCalls;
+        let row = self.row(call, Some(&stop));
+        self.tell_end(teller, (&row, call, 0), (Some(stop), Some(why.to_owned())))
+            .await?;
+        Ok(row)
+    }
+
     async fn stopped(
         &self,
         teller: &dyn Teller,
@@ -127,26 +141,40 @@ impl Calling<'_> {
         call: &ToolCall,
         failure: Option<Stop>,
     ) -> Result<TraceRow, NodeError> {
-        let row = TraceRow {
+        let row = self.row(call, failure.as_ref());
+        let detail = failure.clone().and_then(|stop| Ending::from(stop).detail);
+        self.tell_end(teller, (&row, call, ms), (failure, detail))
+            .await?;
+        Ok(row)
+    }
+
+    fn row(&self, call: &ToolCall, failure: Option<&Stop>) -> TraceRow {
+        TraceRow {
             step: self.step,
             tool: call.name().to_owned(),
             args_hash: call.args_hash().to_owned(),
             ok: failure.is_none(),
-            stop_reason: failure.as_ref().map(ToString::to_string),
+            stop_reason: failure.map(ToString::to_string),
+        }
+    }
+
+    async fn tell_end(
+        &self,
+        teller: &dyn Teller,
+        (row, call, ms): (&TraceRow, &ToolCall, u64),
+        (stop_reason, detail): (Option<Stop>, Option<String>),
+    ) -> Result<(), NodeError> {
+        let ended = AgentEventData::ToolEnded {
+            step: self.step,
+            tool: row.tool.clone(),
+            args: self.redactor.brief(call, SHOWN_ARGUMENTS),
+            args_hash: row.args_hash.clone(),
+            ok: row.ok,
+            ms,
+            stop_reason,
+            detail,
         };
-        teller
-            .emit(AgentEventData::ToolEnded {
-                step: self.step,
-                tool: row.tool.clone(),
-                args: self.redactor.brief(call, SHOWN_ARGUMENTS),
-                args_hash: row.args_hash.clone(),
-                ok: row.ok,
-                ms,
-                detail: failure.clone().and_then(|stop| Ending::from(stop).detail),
-                stop_reason: failure,
-            })
-            .await?;
-        Ok(row)
+        teller.emit(ended).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which agents there are, as data: for listings and for defaults. It runs none of them.
 
-use crate::{support, weather};
+use crate::{research, support, weather};
 use paraph_gateway::{Dialect, Level, Limits};
 use serde::Serialize;
 
@@ -67,7 +67,17 @@ pub fn builtin() -> Vec<AgentInfo> {
         tools: reading(&weather::TOOLS).collect(),
         limits: weather::limits(),
     };
-    vec![support, weather]
+    let research = AgentInfo {
+        name: "research".to_owned(),
+        about: "Looks a question up with several researchers and writes a report whose citations are checked".to_owned(),
+        dialect: Dialect::Native,
+        default_model: "gpt-4o".to_owned(),
+        default_task: "What are the main ways to keep a system with retrieval from making things up?".to_owned(),
+        fallbacks: Vec::new(),
+        tools: reading(&research::TOOLS_OF_RESEARCHERS).collect(),
+        limits: research::limits(),
+    };
+    vec![support, weather, research]
 }
 
 /// Tools that read.

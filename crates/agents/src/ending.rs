@@ -1,6 +1,6 @@
 //! Why a run ends, as a node writes it to its state. The outcome is made of it when the run is over.
 
-use crate::waits::Approval;
+use crate::waits::{Approval, OpenQuestion};
 use paraph_gateway::Stop;
 use paraph_graph::Change;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,9 @@ pub(crate) struct Ending {
     /// What the run waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approvals: Vec<Approval>,
+    /// What it asks a person besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) questions: Vec<OpenQuestion>,
 }
 
 impl Ending {
@@ -29,6 +32,7 @@ impl Ending {
             answer: Some(answer.into()),
             refused: None,
             approvals: Vec::new(),
+            questions: Vec::new(),
         }
     }
 
@@ -57,6 +61,7 @@ impl From<Stop> for Ending {
             answer: None,
             refused: None,
             approvals: Vec::new(),
+            questions: Vec::new(),
         }
     }
 }

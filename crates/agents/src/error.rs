@@ -44,12 +44,18 @@ pub enum Error {
         /// What it may do.
         level: paraph_gateway::Level,
     },
+    /// The settings of a research run are out of bounds.
+    #[error("research cannot be done like this: {0}")]
+    Research(String),
     /// The schema of an agent's answers cannot be used.
     #[error("the schema of the answer cannot be used: {0}")]
     BadOutput(String),
     /// A run was to go on, or to begin at a checkpoint, where nothing is due.
     #[error("nothing is left to do on thread `{0}` there")]
     NothingLeft(String),
+    /// What a model said about a report is no judgement.
+    #[error("the judge's answer cannot be used: {0}")]
+    Judgement(String),
     /// The session could not be opened.
     #[error("the run cannot begin: {0}")]
     Stopped(paraph_gateway::Stop),

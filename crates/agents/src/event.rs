@@ -192,6 +192,30 @@ pub enum AgentEventData {
         /// What happened; how it ended is the end of the tool's call.
         event: Box<AgentEventData>,
     },
+    /// Something happened in a part of the run that has a state of its own: a subgraph.
+    Inside {
+        /// Which, as the engine names it: the same for all events of one part.
+        namespace: String,
+        /// What happened.
+        event: Box<AgentEventData>,
+    },
+    /// What a part of the run is busy with, for people who watch.
+    Phase {
+        /// A word for it, such as `drafting`.
+        phase: String,
+        /// What it is about, bounded.
+        about: String,
+    },
+    /// A researcher began, or is done.
+    Researcher {
+        /// Which, from 1.
+        number: u64,
+        /// What it is to find out, bounded.
+        topic: String,
+        /// Nothing as long as it is at work.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        done: Option<ResearcherDone>,
+    },
     /// A superstep ended and the graph went on.
     Routed {
         /// The superstep.
@@ -228,6 +252,20 @@ pub enum AgentEventData {
 )]
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// How a researcher's work ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResearcherDone {
+    /// Searches that it made.
+    pub searches: u64,
+    /// Of these, how many were followed by another one without a reflection between the two.
+    pub searches_without_reflection: u64,
+    /// Sources that it read.
+    pub sources: u64,
+    /// Why it stopped before it was done, if it did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stop_reason: Option<Stop>,
 }
 
 /// A message as it is shown: redacted.

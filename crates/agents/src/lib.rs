@@ -33,7 +33,9 @@
 //! - `agent`: what can be done with any of them ([`Agent`]).
 //! - `run`: a run under way ([`AgentRun`]): the engine's stream, told in the words of agents.
 //! - `stores`: where threads and records are kept ([`Stores`]). `spent`: what a run has used, in its state.
-//! - `teller`: who passes on what a run says. `asking`: one model call within the run's budget. `calling`: one tool call, told as it goes.
+//! - `teller`: who passes on what a run says. `run_context`: what its nodes find in
+//!   their context. `asking`: one model call within the run's budget. `calling`: one tool call, told as it goes.
+//!   `branches`: parts of a run with a share of its budget each.
 //! - `ending`: why a run ends, as part of a state.
 //! - `python_json`: JSON laid out as Python's `json.dumps` does, for prompts.
 //! - `conversation`: a channel of messages, and what has one ([`HasMessages`]). `tools_condition`: where to
@@ -41,7 +43,7 @@
 //! - `react`: the loop of these ([`react`](react())).
 //! - `support`: the refund agent, with JSON actions or with tool calls ([`support`](support())).
 //! - `weather`: hotels and temperatures, on the engine and as a loop by hand ([`weather`](weather())).
-//! - `research`: what a researcher has read, and reports that cite nothing else.
+//! - `research`: researchers, a supervisor, a red team, and a report whose citations are checked ([`research`](research())).
 //! - `rehearsal`: a rule-based model that plays an agent's part ([`Rehearsal`]).
 //! - `declared`: agents that stand in a TOML file ([`read_agent_file`]).
 
@@ -53,10 +55,12 @@ mod outcome;
 
 mod agent;
 mod asking;
+mod branches;
 mod calling;
 mod ending;
 mod reserve;
 mod run;
+mod run_context;
 mod spent;
 mod stores;
 mod teller;
@@ -87,15 +91,20 @@ pub use declared::{
     agent_schema, caller_of, declared, declared_reader, read_agent_file, read_policies,
 };
 pub use error::Error;
-pub use event::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
-pub use outcome::{ActionEcho, ActionResult, HistoryRow, MessageResult, RunResult, TraceRow};
+pub use event::{AgentEvent, AgentEventData, BudgetView, ResearcherDone, SpokenMessage};
+pub use outcome::{
+    ActionEcho, ActionResult, HistoryRow, MessageResult, ReportResult, RunResult, TraceRow,
+};
 pub use python_json::python_json;
 pub use react::react;
 pub use rehearsal::Rehearsal;
 pub use research::{
-    Added, CheckedCitations, CitationFigures, Library, Reference, Refused, RefusedKind, Report,
-    ReportFigures, ReportFrame, Source, SourceKind, SourceVersion, add_sources, annotated,
-    check_citations, sources_of,
+    Added, CheckedCitations, CitationFigures, Cited, Direction, DirectionAsked, DirectionWay,
+    GoldFact, Judgement, JudgementKind, Library, QuestionKind, Reference, Refused, RefusedKind,
+    Report, ReportFigures, ReportFrame, ReportScore, ResearchQuestion, ResearchSettings, Role,
+    RunFigures, ScoreTotal, Source, SourceKind, SourceVersion, add_sources, annotated,
+    check_citations, research, research_questions, sample_documents, sample_sources, score_report,
+    sources_of,
 };
 pub use run::AgentRun;
 pub use stores::Stores;
@@ -103,7 +112,7 @@ pub use support::{support, support_that_refunds};
 pub use terms::{ANSWER_TOKENS, Terms};
 pub use tool_node::{ToolNode, ToolRuntime, tool_node, update_command};
 pub use tools_condition::{TOOLS, tools_condition, tools_or};
-pub use waits::Approval;
+pub use waits::{APPROVAL, Approval, OpenQuestion};
 pub use weather::{sample_tools, weather, weather_by_hand};
 
 #[doc = include_str!("docs/from_langgraph.md")]

@@ -1,8 +1,9 @@
 //! What comes out of a run: the result objects that scripts read. Order of fields and spelling are a
 //! contract; they are written from structs, never from a map.
 
+use crate::Report;
 use crate::ending::Ending;
-use crate::waits::Approval;
+use crate::waits::{Approval, OpenQuestion};
 use paraph_gateway::{Json, Status, Stop, raw_action};
 use paraph_models::Messages;
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,31 @@ pub struct MessageResult {
     pub messages: Messages,
 }
 
+/// The result of a research run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReportResult {
+    /// How the run stands.
+    pub status: Status,
+    /// Why it ended.
+    pub stop_reason: Stop,
+    /// What it waits for, if it does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Approval>,
+    /// What it asks a person, if it does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<OpenQuestion>,
+    /// The report as Markdown. A run that was cut short may have one too, which says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// The report by its parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<Report>,
+    /// All tool calls, of researchers too.
+    pub trace: Vec<TraceRow>,
+    /// The supervisor's conversation.
+    pub messages: Messages,
+}
+
 /// The result of any agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -95,6 +121,8 @@ pub enum RunResult {
     Actions(ActionResult),
     /// Of one with messages.
     Messages(MessageResult),
+    /// Of a research run.
+    Report(Box<ReportResult>),
 }
 
 impl RunResult {
@@ -103,6 +131,7 @@ impl RunResult {
         match self {
             RunResult::Actions(result) => &result.stop_reason,
             RunResult::Messages(result) => &result.stop_reason,
+            RunResult::Report(result) => &result.stop_reason,
         }
     }
 
@@ -111,6 +140,7 @@ impl RunResult {
         match self {
             RunResult::Actions(result) => result.answer.as_deref(),
             RunResult::Messages(result) => result.answer.as_deref(),
+            RunResult::Report(result) => result.answer.as_deref(),
         }
     }
 
@@ -119,6 +149,23 @@ impl RunResult {
         match self {
             RunResult::Actions(result) => &result.approvals,
             RunResult::Messages(result) => &result.approvals,
+            RunResult::Report(result) => &result.approvals,
+        }
+    }
+
+    /// What the run asks a person besides.
+    pub fn questions(&self) -> &[OpenQuestion] {
+        match self {
+            RunResult::Report(result) => &result.questions,
+            RunResult::Actions(_) | RunResult::Messages(_) => &[],
+        }
+    }
+
+    /// The report, if it is one's.
+    pub fn report(&self) -> Option<&Report> {
+        match self {
+            RunResult::Report(result) => result.report.as_ref(),
+            RunResult::Actions(_) | RunResult::Messages(_) => None,
         }
     }
 
@@ -127,6 +174,7 @@ impl RunResult {
         match self {
             RunResult::Actions(result) => &result.trace,
             RunResult::Messages(result) => &result.trace,
+            RunResult::Report(result) => &result.trace,
         }
     }
 

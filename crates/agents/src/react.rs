@@ -256,7 +256,10 @@ impl Application for ReactState {
             None if called => "the model has something new to read".to_owned(),
             None => "the model wants tools".to_owned(),
         };
-        Route { from, cause }
+        Route {
+            from: from.into(),
+            cause,
+        }
     }
 
     fn task(&self) -> String {

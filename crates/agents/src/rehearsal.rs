@@ -5,6 +5,7 @@
 //! Other customers, prices and policies get other, right answers. It knows nothing that it was not told,
 //! and never fails; what it cannot find out it says.
 
+use crate::Role;
 use crate::support::read_goal;
 use futures::StreamExt as _;
 use paraph_models::{
@@ -19,6 +20,8 @@ pub enum Rehearsal {
     Support,
     /// The weather agent's.
     Weather,
+    /// A part in a research run.
+    Research(Role),
     /// That of an agent in a file, of which it has no facts to go by.
     Declared,
 }
@@ -29,6 +32,7 @@ impl Rehearsal {
         match agent {
             crate::support::NAME => Rehearsal::Support,
             crate::weather::NAME => Rehearsal::Weather,
+            crate::research::NAME => Rehearsal::Research(Role::Supervisor),
             _ => Rehearsal::Declared,
         }
     }
@@ -52,6 +56,7 @@ impl ChatModel for Rehearsal {
                 as_calls(brief.next_move())
             }
             Rehearsal::Weather => crate::weather::rehearse(request),
+            Rehearsal::Research(role) => crate::research::rehearse(*role, request),
             Rehearsal::Declared => crate::declared::rehearse(request),
         };
         let chunk = Chunk {

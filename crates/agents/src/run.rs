@@ -3,21 +3,24 @@
 //! There is one way to run an agent: whoever wants the result alone reads the events to their end
 //! ([`AgentRun::result`]). The last event is always [`AgentEventData::RunEnded`].
 
-use crate::asking::{RunContext, Unfinished};
+use crate::asking::Unfinished;
+use crate::branches::Branches;
 use crate::ending::Ending;
 use crate::event::{AgentEvent, AgentEventData, BudgetView};
 use crate::outcome::RunResult;
 use crate::reserve::Reserve;
+use crate::run_context::RunContext;
 use crate::spent::Spent;
-use crate::waits::{approvals, wakes};
+use crate::waits::{approvals, questions, wakes};
 use crate::{Agent, Error, Terms};
 use futures::StreamExt as _;
 use futures::stream::{BoxStream, unfold};
-use paraph_gateway::{Dialect, Scope, Stop, UNLIMITED};
+use paraph_gateway::{Dialect, LoopRule, Scope, Stop, UNLIMITED};
 use paraph_graph::{
     CancelReason, CheckpointId, Control, EventData, Graph, HistoryQuery, Interrupt, Mode, Name,
     Outcome, RunId, RunOptions, Snapshot, Source, State, Stream, Thread,
 };
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use tokio::sync::OnceCell;
@@ -29,6 +32,11 @@ const SUPERSTEPS_PER_STEP: u64 = 2;
 pub(crate) trait Application: State {
     /// How the agent's model says what it wants.
     const DIALECT: Dialect;
+
+    /// What counts as a loop among its own calls, where the run's terms say this.
+    fn loops(said: LoopRule) -> LoopRule {
+        said
+    }
 
     /// What a run that is to do this begins with: what belongs to an older one begins anew.
     fn fresh(task: &str) -> Self::Update;
@@ -51,7 +59,7 @@ pub(crate) trait Application: State {
 
 /// Where a graph goes, and why.
 pub(crate) struct Route {
-    pub(crate) from: &'static str,
+    pub(crate) from: Cow<'static, str>,
     pub(crate) cause: String,
 }
 
@@ -159,13 +167,15 @@ pub(crate) async fn start<A: Application>(
         answers,
     } = begin;
     let again = task.is_none() && at.is_none();
-    let context = Arc::new(context_of::<A>(agent, terms, run, again));
     let thread = graph.thread(&agent.store, terms.thread.clone());
     // Whatever an unknown checkpoint, or nothing to do, leads to is said before anything is begun.
     let before = match (&task, at) {
         (Some(_), None) => None,
         (_, at) => Some(stands(&thread, at).await?),
     };
+    let spent = before.as_ref().and_then(|before| before.state.spent());
+    let known = Spent::of(run, spent, 0);
+    let context = Arc::new(context_of::<A>(agent, terms, (run, again), known));
     let (task, budget, begun) = match (task, before) {
         (Some(task), _) => {
             let begun = thread.run(A::fresh(&task));
@@ -176,11 +186,7 @@ pub(crate) async fn start<A: Application>(
             if !before.finished
                 || (at.is_none() && answers.is_empty() && before.metadata.run == run) =>
         {
-            let spent = Spent::of(run, before.state.spent(), 0);
-            let budget = context
-                .budget_so_far(&spent)
-                .await
-                .map_err(Error::Stopped)?;
+            let budget = context.budget_so_far().await.map_err(Error::Stopped)?;
             let answers = match answers.is_empty() && at.is_none() {
                 true => wakes(&before.interrupts),
                 false => answers,
@@ -230,12 +236,17 @@ pub(crate) async fn start<A: Application>(
 }
 
 /// What the nodes of a run find in their context.
-fn context_of<A: Application>(agent: &Agent, terms: &Terms, run: RunId, again: bool) -> RunContext {
+fn context_of<A: Application>(
+    agent: &Agent,
+    terms: &Terms,
+    (run, again): (RunId, bool),
+    known: Spent,
+) -> RunContext {
     RunContext {
         scope: Scope {
             run: run.to_string(),
             dialect: A::DIALECT,
-            loops: terms.loops,
+            loops: A::loops(terms.loops),
             targets: agent.targets.clone(),
             ..Scope::new(agent.name.clone(), terms.thread.clone())
         },
@@ -247,7 +258,10 @@ fn context_of<A: Application>(agent: &Agent, terms: &Terms, run: RunId, again: b
         tell_messages: terms.tell_messages,
         reserve: Reserve::of(agent.synthesis_reserve),
         again,
+        known,
         session: OnceCell::new(),
+        loops: terms.loops,
+        branches: Branches::default(),
         attempts: AtomicU64::new(0),
         repairs_told: AtomicUsize::new(0),
     }
@@ -330,17 +344,24 @@ impl<A: Application> Follow<A> {
             }
             let event = self.stream.as_mut()?.next().await;
             match event {
-                Some(event) => self.take(event.superstep, event.data),
+                Some(event) => self.take(event.superstep, &event.scope.namespace, event.data),
                 None => self.end().await,
             }
         }
     }
 
-    fn take(&mut self, superstep: i64, data: EventData) {
+    fn take(&mut self, superstep: i64, namespace: &str, data: EventData) {
         match data {
             EventData::Custom { data, .. } => {
                 // Nodes of other crates may say what they like; only our own words are ours to tell.
-                self.pending.extend(serde_json::from_value(data).ok());
+                let told: Option<AgentEventData> = serde_json::from_value(data).ok();
+                self.pending.extend(told.map(|told| match namespace {
+                    "" => told,
+                    namespace => AgentEventData::Inside {
+                        namespace: namespace.to_owned(),
+                        event: Box::new(told),
+                    },
+                }));
             }
             EventData::Checkpoint {
                 source: Source::Loop,
@@ -382,6 +403,7 @@ impl<A: Application> Follow<A> {
                 let ending = Ending {
                     detail: Some(asked(&interrupts)),
                     approvals: approvals(&interrupts),
+                    questions: questions(&interrupts),
                     ..Stop::ApprovalPending.into()
                 };
                 (Some(state), ending)
@@ -436,7 +458,7 @@ fn routed<A: Application>(superstep: i64, state: &A, next: &[Name]) -> AgentEven
     to.dedup();
     AgentEventData::Routed {
         superstep,
-        from: route.from.to_owned(),
+        from: route.from.into_owned(),
         to,
         cause: route.cause,
     }

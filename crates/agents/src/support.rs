@@ -207,7 +207,10 @@ impl Application for SupportState {
             (Some(ending), None) => (THINK, format!("stopped: {}", ending.stop)),
             (Some(ending), Some(_)) => (ACT, format!("stopped: {}", ending.stop)),
         };
-        Route { from, cause }
+        Route {
+            from: from.into(),
+            cause,
+        }
     }
 
     fn task(&self) -> String {

@@ -17,7 +17,7 @@ use crate::tools_condition::{OpenCall, asked, calls, open_call};
 use crate::{Error, HasMessages};
 use command::{Channel, Next};
 use futures::future::BoxFuture;
-use paraph_gateway::{Gateway, Injections, Limits, Observation, Stop};
+use paraph_gateway::{Gateway, Injections, Limits, Observation, Stop, ToolCall};
 use paraph_graph::{Command, Ctx, IntoEach, Name, Node, NodeError, State, Update, with};
 use paraph_models::{Body, Message, RawJson};
 pub(crate) use runtime::CallSite;
@@ -71,6 +71,22 @@ pub(crate) trait Desk<S: State>: Send + Sync + 'static {
 
     /// Whether tools may write to the state.
     fn takes_commands(&self) -> bool;
+
+    /// Why a call of the last message is not to be made at all, in words that its model reads. Such a call reaches
+    /// neither the gateway nor a tool, and the run goes on.
+    fn declines(&self, _state: &S, _index: usize, _call: &ToolCall) -> Option<String> {
+        None
+    }
+
+    /// What the model reads of a call that gave something to read, and what the graph keeps of it besides.
+    fn read(
+        &self,
+        _state: &S,
+        open: &OpenCall,
+        seen: &Observation,
+    ) -> Result<(Message, Update<S>), NodeError> {
+        Ok((result(open, seen)?, S::update()))
+    }
 
     /// Adds to an update what the graph remembers of a call; with a stop, the run is to end.
     fn settle(
@@ -219,6 +235,9 @@ impl<S: HasMessages> ToolNode<S> {
                 return self.stopped(&open, None, stop);
             }
         };
+        if let Some(why) = self.desk().declines(state, index, &open.call) {
+            return self.declined((ctx, &calling), &open, &why).await;
+        }
         let called = if index as u64 >= self.desk().slots(state) {
             calling.refuse(ctx, &open.call, Stop::MaxToolCalls).await?
         } else {
@@ -230,7 +249,7 @@ impl<S: HasMessages> ToolNode<S> {
             calling.make(ctx, call, injections).await?
         };
         match called {
-            Called::Seen(row, seen) => self.seen(&open, row, &seen),
+            Called::Seen(row, seen) => self.seen(state, &open, row, &seen),
             Called::Stopped(row, stop) => self.stopped(&open, Some(row), stop),
         }
     }
@@ -238,13 +257,14 @@ impl<S: HasMessages> ToolNode<S> {
     /// A call that gave something to read, if only a failure.
     fn seen(
         &self,
+        state: &S,
         open: &OpenCall,
         row: TraceRow,
         seen: &Observation,
     ) -> Result<Next<S>, NodeError> {
-        let message = result(open, seen)?;
+        let (message, update) = self.desk().read(state, open, seen)?;
         let (update, goto) = match &seen.command {
-            None => (S::say(S::update(), vec![message]), Vec::new()),
+            None => (S::say(update, vec![message]), Vec::new()),
             Some(_) if !self.desk().takes_commands() => {
                 let why = "the state of this agent is its own".to_owned();
                 let tool = open.call.name().to_owned();
@@ -267,6 +287,23 @@ impl<S: HasMessages> ToolNode<S> {
         };
         let update = self.desk().settle(update, Some(row), None)?;
         Ok(Next { update, goto })
+    }
+
+    /// A call that is not made, which its model hears.
+    async fn declined(
+        &self,
+        (ctx, calling): (&Ctx, &Calling<'_>),
+        open: &OpenCall,
+        why: &str,
+    ) -> Result<Next<S>, NodeError> {
+        let row = calling.decline(ctx, &open.call, why).await?;
+        let mut message = Message::tool_error(&open.id, why);
+        message.name = Some(open.call.name().to_owned());
+        let update = S::say(S::update(), vec![message]);
+        Ok(Next {
+            update: self.desk().settle(update, Some(row), None)?,
+            goto: Vec::new(),
+        })
     }
 
     /// A call that is to end the run. It has a result all the same: the conversation may go on

@@ -7,8 +7,8 @@ use paraph_gateway::{ActionId, Waiting, Why};
 use paraph_graph::Interrupt;
 use serde::{Deserialize, Serialize};
 
-/// The name of the question.
-pub(crate) const APPROVAL: &str = "approval";
+/// The name of the question of a call that waits for a decision about its action.
+pub const APPROVAL: &str = "approval";
 
 /// The question: all that the call waits for, its own or that of an agent which it called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,28 @@ impl From<Waiting> for Approval {
             due_ms: waiting.due_ms,
         }
     }
+}
+
+/// A question of an agent's to a person that is not about an action.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenQuestion {
+    /// Its id, which an answer names.
+    pub id: String,
+    /// What kind of question it is, such as `direction`.
+    pub name: String,
+    /// The question, in whatever form the agent asks it.
+    pub question: serde_json::Value,
+}
+
+/// The questions that are none about actions.
+pub(crate) fn questions(interrupts: &[Interrupt]) -> Vec<OpenQuestion> {
+    let others = interrupts.iter().filter(|asked| asked.key != APPROVAL);
+    let open = others.map(|asked| OpenQuestion {
+        id: asked.id.clone(),
+        name: asked.key.split('#').next().unwrap_or_default().to_owned(),
+        question: asked.question.clone(),
+    });
+    open.collect()
 }
 
 /// What these questions are about, as far as they are ours.

@@ -8,10 +8,14 @@ use crate::choice::chosen;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::mcp::Servers;
+use crate::output::note;
+use crate::research::StartedResearch;
 use crate::started::{Started, StartedFile};
+use crate::terminal::printable;
 use paraph_agents::{
-    Agent, AgentFile, AgentInfo, AgentSpec, Checked, Parts, Stores, ToolInfo, Voice, declared,
-    declared_reader, sample_tools, support, support_that_refunds, weather,
+    Agent, AgentFile, AgentInfo, AgentSpec, Checked, Parts, ResearchSettings, Stores, ToolInfo,
+    Voice, declared, declared_reader, research, sample_tools, support, support_that_refunds,
+    weather,
 };
 use paraph_gateway::{Dialect, DynTool, Level};
 use paraph_graph::Drawing;
@@ -23,6 +27,10 @@ use std::sync::Arc;
 
 /// The agent whose tools come from outside.
 pub(crate) const WEATHER: &str = "weather";
+/// The agent that looks things up and reports.
+pub(crate) const RESEARCH: &str = "research";
+/// The agent that answers customers.
+const SUPPORT: &str = "support";
 
 /// An agent by its name, before anything is opened.
 pub(crate) struct Described {
@@ -50,6 +58,8 @@ pub(crate) struct Said<'a> {
     pub(crate) resumed: bool,
     /// Whether the model is the rehearsal, which must not need a network.
     pub(crate) rehearsed: bool,
+    /// How research is done.
+    pub(crate) research: Option<&'a StartedResearch>,
 }
 
 impl<'a> Said<'a> {
@@ -63,6 +73,7 @@ impl<'a> Said<'a> {
             own_models: file.is_some_and(|file| file.own_models),
             resumed: true,
             rehearsed: started.is_rehearsed(),
+            research: started.research.as_ref(),
         }
     }
 }
@@ -139,7 +150,7 @@ impl Described {
     /// Whether it may give money back.
     pub(crate) fn may_refund(&self) -> bool {
         match &self.file {
-            None => self.info.name != WEATHER,
+            None => self.info.name == SUPPORT,
             Some(file) => crate::tools::may_refund(&file.checked.file),
         }
     }
@@ -171,6 +182,9 @@ impl Described {
     ) -> Result<Opened, Failure> {
         let Some(file) = &self.file else {
             let name = &self.info.name;
+            if name == RESEARCH {
+                return crate::research::open(config, (stores, &self.info), said);
+            }
             let tools = match (&**name, said.rehearsed) {
                 (WEATHER, true) => sample_tools(),
                 (WEATHER, false) => crate::tools::all(config)?,
@@ -318,11 +332,18 @@ fn info(file: &AgentFile) -> AgentInfo {
 /// An agent on a store, with what runs beside it.
 pub(crate) struct Opened {
     pub(crate) agent: Agent,
-    servers: Servers,
+    pub(crate) servers: Servers,
     pub(crate) warnings: Vec<String>,
 }
 
 impl Opened {
+    /// Says what is remarkable about it.
+    pub(crate) fn warn(&self) {
+        for warning in &self.warnings {
+            note(&format!("warning: {}", printable(warning)));
+        }
+    }
+
     /// Ends what runs beside the agent.
     pub(crate) async fn close(&self) {
         self.servers.close().await;
@@ -340,6 +361,10 @@ pub(crate) fn own(
     let (allow, deny) = (said.allow, said.deny);
     if name == WEATHER {
         return weather(stores, tools, allow, deny).map_err(Failure::usage);
+    }
+    if name == RESEARCH {
+        let settings = ResearchSettings::default();
+        return research(stores, tools, settings, (allow, deny)).map_err(Failure::usage);
     }
     let agent = match tools.into_iter().next() {
         Some(refund) => support_that_refunds(stores, dialect, refund, allow, deny),

@@ -61,7 +61,8 @@ pub(crate) enum Command {
         after_help = "Examples:\n  paraph run support \"May I have my money back?\" --user 7\n  \
                       paraph run support \"And how much?\" --thread case-7\n  \
                       paraph run support --thread case-7 --from 01920000-…\n  \
-                      paraph run planner/agent.toml \"Plan a day in Basel\" --var language=French"
+                      paraph run planner/agent.toml \"Plan a day in Basel\" --var language=French\n  \
+                      paraph run research \"Which chunk size works best?\" --sources notes -o report.html"
     )]
     Run(Box<RunArgs>),
     /// List the agents there are
@@ -77,6 +78,11 @@ pub(crate) enum Command {
     Policy {
         #[command(subcommand)]
         command: PolicyCommand,
+    },
+    /// Measure an agent on questions whose answers are known
+    Eval {
+        #[command(subcommand)]
+        command: EvalCommand,
     },
     /// Print the JSON Schema of a file, for editors
     Schema {
@@ -183,6 +189,8 @@ pub(crate) struct RunArgs {
     /// Run the loop by hand instead of the graph: nothing of the run is saved
     #[arg(long, conflicts_with_all = ["thread", "from"], help_heading = "Options of weather")]
     pub(crate) vanilla: bool,
+    #[command(flatten)]
+    pub(crate) research: ResearchArgs,
     /// The customer's number
     #[arg(
         long,
@@ -191,6 +199,74 @@ pub(crate) struct RunArgs {
         help_heading = "Options of support"
     )]
     pub(crate) user: u64,
+}
+
+/// How research is done.
+#[derive(Group, Debug, Default)]
+#[command(next_help_heading = "Options of research")]
+pub(crate) struct ResearchArgs {
+    /// Search this folder of documents (.md, .txt, .rst, .html) instead of the web
+    #[arg(long, value_name = "DIR")]
+    pub(crate) sources: Option<PathBuf>,
+    /// Researchers per round [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) breadth: Option<u64>,
+    /// Rounds of the supervisor [default: 6]
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<u64>,
+    /// Ask a person how to go on after every N rounds
+    #[arg(long, value_name = "N")]
+    pub(crate) checkpoint_every: Option<u64>,
+    /// Ask a person how to go on at each multiple of this cost, in US dollars
+    #[arg(long, value_name = "USD")]
+    pub(crate) checkpoint_cost: Option<String>,
+    /// Ask back if the question can be understood in several ways
+    #[arg(long)]
+    pub(crate) clarify: bool,
+    /// Another model for a part: researcher, compressor, supervisor, red_team or writer; repeatable
+    #[arg(long = "role", value_name = "PART=SPEC", action = ArgAction::Append, value_parser = variable)]
+    pub(crate) roles: Vec<(String, String)>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum EvalCommand {
+    /// The research agent on questions about a built-in set of documents: what of the known facts its reports cover,
+    /// and whether their citations hold, checked by code
+    #[command(
+        after_help = "Exit codes: 0 if every report was written and nothing in them is fabricated, else 3, or the code of \
+                      the first run that failed."
+    )]
+    Research(EvalArgs),
+}
+
+/// What is measured, and with which models.
+#[derive(Group, Debug)]
+pub(crate) struct EvalArgs {
+    /// The model that is measured
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) model: Option<String>,
+    /// A model that gives its opinion of each report besides; it is no part of the scores
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) judge: Option<String>,
+    /// Only this question; repeatable
+    #[arg(long = "question", value_name = "ID", action = ArgAction::Append)]
+    pub(crate) questions: Vec<String>,
+    /// Researchers per round [default: 3]
+    #[arg(long, value_name = "N")]
+    pub(crate) breadth: Option<u64>,
+    /// Rounds of the supervisor [default: 6]
+    #[arg(long, value_name = "N")]
+    pub(crate) depth: Option<u64>,
+    /// Write the reports into this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) reports: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
 }
 
 /// What of a run is shown where.
@@ -205,6 +281,9 @@ pub(crate) struct PrintingArgs {
     /// Write every event as a line of JSON into FILE as well
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write the report of a research run into FILE: .md, .html or .json
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     /// Show no trace
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,

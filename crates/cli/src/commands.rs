@@ -8,6 +8,7 @@ mod completions;
 mod config_show;
 mod doctor;
 mod drive;
+mod eval;
 mod explain;
 mod follow;
 mod graph;
@@ -43,6 +44,7 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
         Command::Init(args) => init::init(&args),
         Command::Check(args) => check::check(&args),
         Command::Policy { command } => policy::run(&command),
+        Command::Eval { command } => eval::run(&command),
         Command::Schema { command } => schema::print(&command),
         Command::Threads { command } => threads::run(&command),
         Command::Runs { command } => runs::run(&command),
@@ -63,7 +65,7 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
 /// The built-in agent of this name.
 pub(crate) fn agent(name: &str) -> Result<AgentInfo, Failure> {
     /// Agents that this version does not have yet.
-    const LATER: [&str; 2] = ["research", "triage"];
+    const LATER: [&str; 1] = ["triage"];
     let all = builtin();
     if let Some(found) = all.iter().find(|agent| agent.name == name) {
         return Ok(found.clone());

@@ -38,6 +38,7 @@ mod patience;
 mod person;
 mod pieces;
 mod portable;
+mod research;
 mod signals;
 mod started;
 mod stores;

@@ -3,6 +3,7 @@
 
 use crate::choice::spoken_by;
 use crate::failure::Failure;
+use crate::research::StartedResearch;
 use paraph_agents::{Case, caller_of};
 use paraph_gateway::{Dialect, Limits, LoopRule};
 use paraph_graph::{CheckpointId, RunRow};
@@ -41,6 +42,9 @@ pub(crate) struct Started {
     /// The file that the agent stands in, if it is none of the program's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<StartedFile>,
+    /// How research is done, if it is that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) research: Option<StartedResearch>,
 }
 
 /// The file of an agent as it was when the run began.
@@ -70,6 +74,7 @@ pub(crate) struct Chosen<'a> {
     pub(crate) allow: &'a [String],
     pub(crate) deny: &'a [String],
     pub(crate) file: Option<StartedFile>,
+    pub(crate) research: Option<StartedResearch>,
 }
 
 impl Started {
@@ -89,6 +94,7 @@ impl Started {
             allow: chosen.allow.to_vec(),
             deny: chosen.deny.to_vec(),
             file: chosen.file,
+            research: chosen.research,
         }
     }
 

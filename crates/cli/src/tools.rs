@@ -100,6 +100,16 @@ pub(crate) fn all(config: &Config) -> Result<Vec<DynTool>, Failure> {
     Ok(tools)
 }
 
+/// What researchers are given: the web.
+pub(crate) fn of_research(config: &Config) -> Result<Vec<DynTool>, Failure> {
+    let outbound = outbound(config)?;
+    let mut tools = Vec::new();
+    for name in [SEARCH, PAGE, THINK] {
+        tools.extend(made(config, Some(&outbound), name)?);
+    }
+    Ok(tools)
+}
+
 /// The tool that gives money back, as the support agent is given it.
 pub(crate) fn refund(config: &Config) -> Result<DynTool, Failure> {
     issue_refund(&outbound(config)?, refunds(config)?).map_err(|error| wrong_refunds(config, error))

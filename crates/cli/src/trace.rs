@@ -3,8 +3,11 @@
 //! On a terminal a spinner shows what is under way; elsewhere there are plain lines only. Everything
 //! that comes from a model or a tool is made safe to show first.
 
+mod crew;
+
 use crate::output::note;
 use crate::terminal::{Ink, Screen, printable, printable_line};
+use crew::Crew;
 use paraph_agents::{AgentEvent, AgentEventData, BudgetView, SpokenMessage};
 use paraph_gateway::Why;
 use paraph_graph::RunId;
@@ -37,6 +40,8 @@ pub(crate) struct Trace {
     drawn: bool,
     /// The traces of agents that were called, by their runs.
     children: BTreeMap<RunId, Trace>,
+    /// Who is at work in a research run.
+    crew: Crew,
 }
 
 impl Trace {
@@ -52,6 +57,7 @@ impl Trace {
             frame: 0,
             drawn: false,
             children: BTreeMap::new(),
+            crew: Crew::default(),
         }
     }
 
@@ -96,6 +102,14 @@ impl Trace {
     }
 
     fn under_way(&mut self, data: &AgentEventData) -> Option<(String, Instant)> {
+        if let Some(progress) = self.crew.see(data) {
+            return Some((
+                progress,
+                self.busy
+                    .take()
+                    .map_or_else(Instant::now, |(_, since)| since),
+            ));
+        }
         let what = match data {
             AgentEventData::StepStarted { step, max_steps } => {
                 self.max_steps = *max_steps;
@@ -180,6 +194,9 @@ impl Trace {
             | AgentEventData::LastAnswer { .. }
             | AgentEventData::HistoryRepaired { .. } => self.conversation(&event.data),
             AgentEventData::Child { .. } => self.child(&event.data),
+            AgentEventData::Phase { .. } | AgentEventData::Inside { .. } => {
+                self.crew.line(self.screen, &event.data)
+            }
             AgentEventData::Budget { budget } => {
                 self.budget = Some(budget.clone());
                 None

@@ -78,7 +78,7 @@ pub use schema_mode::{SchemaMode, ToolMode};
 pub use scripted::ScriptedModel;
 pub use secrecy::SecretString;
 pub use spec::ModelSpec;
-pub use structured::{Answered, Structured, StructuredOutput};
+pub use structured::{Answered, Structured, StructuredOutput, json_in};
 pub use tokens::{Estimate, estimate_message, estimate_text};
 
 /// The README's examples, compiled.

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(crate) use again::{Read, ask_until_read, with_instructions};
-pub(crate) use extract::json_in;
+pub use extract::json_in;
 pub(crate) use strict::{strict, without_lengths};
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, ResponseFormat, ToolChoice};

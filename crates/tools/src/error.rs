@@ -114,6 +114,14 @@ pub enum Error {
         /// Why, and what of it changed.
         why: String,
     },
+    /// A folder of documents that cannot be searched.
+    #[error("the folder of sources `{folder}`: {problem}")]
+    Folder {
+        /// The folder, as it was given.
+        folder: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A successful answer without what was asked for.
     #[error("{problem}")]
     Nothing {

@@ -7,6 +7,7 @@
 //! # Layout
 //! - `outbound`: [`Outbound`], the only HTTP client, and what it lets through.
 //! - `search`, `page`, `weather`, `think`: the tools that every agent can be given.
+//! - `local`: search and pages over a folder of documents, without a network ([`local_sources`]).
 //! - `refund`: the tool that gives money back, after a person has approved it.
 //! - `http`: tools that are one HTTP request, from configuration.
 //! - `post`: notices of the program itself, by [`Outbound::post_json`].
@@ -26,6 +27,7 @@ mod arguments;
 mod typed;
 
 mod http;
+mod local;
 mod mcp;
 mod page;
 mod post;
@@ -42,6 +44,7 @@ mod stand_in;
 pub use arguments::arguments;
 pub use error::Error;
 pub use http::{HttpFormat, HttpMethod, HttpTool, http_tool};
+pub use local::{LocalSources, local_sources};
 pub use mcp::{McpClient, McpOptions, McpPin, McpPins, McpProtocol, McpReview, McpServer, McpTool};
 pub use outbound::{Base, Fetched, Lookup, Outbound, OutboundSettings, Proxies};
 pub use page::fetch_page;

@@ -58,28 +58,40 @@ impl WebSearch {
 pub(crate) struct Query {
     /// What to look for.
     #[schemars(length(min = 1, max = 400))]
-    query: String,
+    pub(crate) query: String,
     /// How many results; a few if left out.
     #[serde(default)]
     #[schemars(range(min = 1, max = 20))]
-    max_results: Option<u8>,
+    pub(crate) max_results: Option<u8>,
 }
 
 /// What the model reads.
 #[derive(Serialize)]
-struct Found {
+pub(crate) struct Found {
     results: Vec<Hit>,
 }
 
+impl Found {
+    /// Some results, which must not be none.
+    pub(crate) fn some(results: Vec<Hit>) -> Result<Found, Error> {
+        match results.is_empty() {
+            false => Ok(Found { results }),
+            true => Err(Error::Nothing {
+                problem: "the search found nothing; try fewer or other words".to_owned(),
+            }),
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
-struct Hit {
+pub(crate) struct Hit {
     #[serde(default)]
-    title: String,
-    url: String,
+    pub(crate) title: String,
+    pub(crate) url: String,
     #[serde(default)]
-    content: String,
+    pub(crate) content: String,
     #[serde(default)]
-    score: Option<f64>,
+    pub(crate) score: Option<f64>,
 }
 
 impl Hit {
@@ -154,12 +166,7 @@ impl Searching {
         let fetched = fetched.success(|text| self.hide(text)).map_err(explain)?;
         let mut found = read(&fetched)?;
         found.truncate(usize::from(most));
-        match found.is_empty() {
-            false => Ok(Found { results: found }),
-            true => Err(Error::Nothing {
-                problem: "the search found nothing; try fewer or other words".to_owned(),
-            }),
-        }
+        Found::some(found)
     }
 
     fn hide(&self, text: &str) -> String {

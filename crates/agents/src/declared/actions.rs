@@ -130,7 +130,10 @@ impl Application for ActionsState {
             }
             (Some(ending), None) => (DECIDE, stopped(ending)),
         };
-        Route { from, cause }
+        Route {
+            from: from.into(),
+            cause,
+        }
     }
 
     fn task(&self) -> String {

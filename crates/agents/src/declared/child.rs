@@ -5,7 +5,7 @@
 //! its caller reads.
 
 use super::build::Voice;
-use crate::asking::RunContext;
+use crate::run_context::RunContext;
 use crate::teller::Teller;
 use crate::tool_node::CallSite;
 use crate::waits::Waits;

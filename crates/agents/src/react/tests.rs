@@ -41,7 +41,7 @@ async fn run(script: &str, limits: Limits) -> crate::MessageResult {
     let agent = react("waiter", "Wait.", gateway()).unwrap();
     match agent.start("Go", &terms).await.unwrap().result().await {
         RunResult::Messages(result) => result,
-        RunResult::Actions(_) => panic!("a run with messages has another result"),
+        _ => panic!("a run with messages has another result"),
     }
 }
 

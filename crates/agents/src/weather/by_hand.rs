@@ -4,12 +4,15 @@
 //! one reason for which the run ends.
 
 use crate::asking::Unfinished;
-use crate::asking::{Asking, Early, RunContext};
+use crate::asking::{Asking, Early};
+use crate::branches::Branches;
 use crate::calling::Called;
 use crate::ending::Ending;
 use crate::event::{AgentEvent, AgentEventData, BudgetView};
 use crate::outcome::{TraceRow, of_messages};
 use crate::run::AgentRun;
+use crate::run_context::RunContext;
+use crate::spent::Spent;
 use crate::teller::Teller;
 use crate::tool_node::result;
 use crate::tools_condition::{OpenCall, calls, open_call};
@@ -50,6 +53,9 @@ impl Talk<'_> {
             tell_messages: terms.tell_messages,
             reserve: crate::reserve::Reserve::default(),
             again: false,
+            known: Spent::of(run, None, 0),
+            loops: terms.loops,
+            branches: Branches::default(),
             session: OnceCell::new(),
             attempts: AtomicU64::new(0),
             repairs_told: AtomicUsize::new(0),

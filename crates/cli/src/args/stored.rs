@@ -302,6 +302,9 @@ pub(crate) struct EventsArgs {
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) which: WhichRun,
+    /// The answer to what the run asks: a text, or JSON. For research: continue, stop, or a new instruction
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) answer: Option<String>,
     #[command(flatten)]
     pub(crate) printing: super::PrintingArgs,
     #[command(flatten)]

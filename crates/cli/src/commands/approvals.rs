@@ -12,7 +12,7 @@ mod settle;
 mod show;
 mod watch;
 
-pub(super) use asking::{Asked, ask};
+pub(super) use asking::{Asked, answer, ask};
 pub(super) use lineage::lineage;
 
 use super::{on_listed, on_store};

@@ -1,7 +1,7 @@
 //! A run that is driven on from stop to stop: past what somebody at the terminal decides, and past a short wait for
 //! what nobody saw. Called by whatever begins a run or goes on with one.
 
-use super::approvals::{Asked, ask, lineage, take_back};
+use super::approvals::{Asked, answer, ask, lineage, take_back};
 use super::follow::{Ended, Told, finish, follow};
 use super::not_started;
 use crate::cells::now_ms;
@@ -12,7 +12,7 @@ use crate::output::note;
 use crate::person::local;
 use crate::signals::Interrupt;
 use crate::stores::Kept;
-use crate::terminal::printable_line;
+use crate::terminal::{printable, printable_line};
 use paraph_agents::{Agent, AgentRun, Approval, Terms};
 use paraph_gateway::{Approvals, Wake, Why};
 use paraph_graph::RunId;
@@ -46,6 +46,10 @@ impl Driver<'_> {
             if ended.code != BROKEN && ended.code != INTERRUPTED {
                 self.woken(wakes).await;
             }
+            if let Some(answers) = self.answers(&ended, &told, &mut interrupt).await {
+                run = self.answered(id, answers).await?;
+                continue;
+            }
             match self
                 .goes_on(&ended, &told, (&mut patience, &mut interrupt))
                 .await
@@ -64,6 +68,46 @@ impl Driver<'_> {
                 }
             }
         }
+    }
+
+    /// What somebody at the terminal answers to what the run asks; nothing if nobody does.
+    async fn answers(
+        &self,
+        ended: &Ended,
+        told: &Told,
+        interrupt: &mut Interrupt,
+    ) -> Option<Vec<(String, serde_json::Value)>> {
+        let open = ended.questions();
+        let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if open.is_empty() || !told.saved || !somebody || !told.printing.is_for_people() {
+            return None;
+        }
+        let mut answers = Vec::new();
+        for asked in open {
+            note(&printable(&crate::research::in_words(asked)));
+            let hint = match asked.name.as_str() {
+                "direction" => "[continue, stop, or a new instruction] > ",
+                _ => "> ",
+            };
+            let line = answer(hint, interrupt).await?;
+            answers.push((asked.id.clone(), crate::research::answer(line.trim())));
+        }
+        Some(answers)
+    }
+
+    async fn answered(
+        &self,
+        id: RunId,
+        answers: Vec<(String, serde_json::Value)>,
+    ) -> Result<AgentRun, Failure> {
+        let terms = Terms {
+            run: Some(id),
+            ..self.terms.clone()
+        };
+        self.agent
+            .answer(id, answers, &terms)
+            .await
+            .map_err(not_started)
     }
 
     async fn again(&self, id: RunId) -> Result<AgentRun, Failure> {
@@ -172,7 +216,7 @@ pub(crate) fn say_if_not(taken: Result<(), Failure>) {
 
 /// What stays in the store for want of this does no harm: a wake finds nothing to do, an action expires.
 fn not_written(error: &dyn std::fmt::Display) {
-    note(&crate::terminal::printable(&format!(
+    note(&printable(&format!(
         "warning: how the run's actions stand could not be written down: {error}"
     )));
 }

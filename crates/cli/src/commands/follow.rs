@@ -6,12 +6,13 @@ use crate::config::Config;
 use crate::failure::{BROKEN, FINISHED, Failure, INTERRUPTED, WAITING};
 use crate::lines::{TraceFile, line};
 use crate::output::{note, print};
+use crate::research::ReportFile;
 use crate::signals::Interrupt;
 use crate::stores::Kept;
 use crate::terminal::{printable, printable_json, printable_line};
 use crate::trace::{TICK, Trace};
 use crate::writing::refuse_own;
-use paraph_agents::{AgentEvent, AgentEventData, AgentRun, Approval, RunResult};
+use paraph_agents::{AgentEvent, AgentEventData, AgentRun, Approval, OpenQuestion, RunResult};
 use paraph_gateway::{Stop, Why};
 use paraph_graph::CancelReason;
 use std::path::Path;
@@ -35,6 +36,7 @@ pub(crate) struct Printing {
     json: bool,
     events: bool,
     trace_file: Option<TraceFile>,
+    report_file: Option<ReportFile>,
 }
 
 /// How a run came to rest.
@@ -58,6 +60,14 @@ impl Ended {
     pub(crate) fn reason(&self) -> String {
         let stop = self.result.as_ref().map(|result| result.stop().to_string());
         stop.unwrap_or_default()
+    }
+
+    /// What it asks.
+    pub(crate) fn questions(&self) -> &[OpenQuestion] {
+        match &self.result {
+            Some(result) => result.questions(),
+            None => &[],
+        }
     }
 
     /// What it waits for.
@@ -150,12 +160,15 @@ fn resume_command(run: &AgentRun, kept: &Kept) -> Option<String> {
 impl Printing {
     /// What the arguments ask for. The trace may be no file of the store's.
     pub(crate) fn of(args: &PrintingArgs, store: Option<&Path>) -> Result<Printing, Failure> {
-        if let Some(path) = &args.trace {
-            refuse_own("--trace", path, store)?;
+        for (flag, path) in [("--trace", &args.trace), ("--output", &args.output)] {
+            if let Some(path) = path {
+                refuse_own(flag, path, store)?;
+            }
         }
         Ok(Printing {
             json: args.json,
             events: args.events,
+            report_file: args.output.as_deref().map(ReportFile::of).transpose()?,
             trace_file: args.trace.as_deref().map(TraceFile::create).transpose()?,
         })
     }
@@ -191,6 +204,9 @@ impl Printing {
         detail: Option<&str>,
         again: (Option<&str>, &str),
     ) -> Result<(), Failure> {
+        if let (Some(file), Some(report)) = (&self.report_file, result.report()) {
+            file.write(report)?;
+        }
         match (self.events, self.json) {
             (true, _) => Ok(()),
             (false, true) => print(&printable_json(result.to_json()?)),
@@ -214,6 +230,9 @@ fn in_words(
         }
         return printable(answer);
     }
+    if !result.questions().is_empty() {
+        return asking(result.questions(), again);
+    }
     if !result.approvals().is_empty() {
         return waiting(result.approvals(), (again, flag));
     }
@@ -234,6 +253,21 @@ fn in_words(
         (_, None) => explanation.remedy.to_owned(),
     };
     text.push_str(&format!("\nWhat to do: {remedy}"));
+    printable(&text)
+}
+
+/// What a run asks, and the command that answers.
+fn asking(questions: &[OpenQuestion], again: Option<&str>) -> String {
+    let mut text = "Waiting for an answer: everything so far is saved.".to_owned();
+    for asked in questions {
+        text.push_str(&format!("\n\n{}", crate::research::in_words(asked)));
+    }
+    if let Some(again) = again {
+        text.push_str(&format!(
+            "\n\n  go on               {again} --answer continue\n  report what there is {again} --answer stop\n  \
+             something else      {again} --answer \"a new instruction, or the answer\""
+        ));
+    }
     printable(&text)
 }
 

@@ -10,6 +10,7 @@ use crate::config::{Config, Source};
 use crate::failure::Failure;
 use crate::output::note;
 use crate::person::local;
+use crate::research::StartedResearch;
 use crate::started::{Chosen, Started};
 use crate::stores::{Kept, file_of};
 use crate::terminal::{Screen, printable};
@@ -49,6 +50,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         by_hand: args.vanilla,
         from: from.transpose()?,
         variables,
+        research: crate::research::said(args, &described.info, &screen)?,
     };
     let terms = terms(args, &described, &config, &asking)?;
     let printing = Printing::of(&args.printing, file_of(&store.text).as_deref())?;
@@ -61,6 +63,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             own_models: own_models(&config)?,
             resumed: false,
             rehearsed: is_rehearsal(&terms),
+            research: asking.research.as_ref(),
         };
         if !args.vanilla {
             is_its_own(&kept, &terms.thread, &described.info).await?;
@@ -80,9 +83,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             tell_of_ways(args, &described, said);
             tell_of_refunds(&described, &config)?;
         }
-        for warning in &opened.warnings {
-            note(&format!("warning: {}", printable(warning)));
-        }
+        opened.warn();
         if !args.printing.quiet {
             kept.warn_of_short_disk();
         }
@@ -127,6 +128,9 @@ fn tell_of_ways(args: &RunArgs, described: &Described, said: Said<'_>) {
         note(
             "rehearsal: searches and temperatures come from a built-in sample, not from the network",
         );
+    }
+    if let Some(research) = said.research {
+        crate::research::tell(research, said.rehearsed);
     }
     if args.vanilla {
         note("by hand: nothing of this run is saved, so it cannot be gone on with");
@@ -186,6 +190,8 @@ struct Asking {
     from: Option<CheckpointId>,
     /// What stands for variables in prompts.
     variables: BTreeMap<String, String>,
+    /// How research is done.
+    research: Option<StartedResearch>,
 }
 
 impl Asking {
@@ -273,6 +279,7 @@ fn terms(
         allow: &args.allow,
         deny: &args.deny,
         file: described.started_file(&asking.variables, own_models(config)?),
+        research: asking.research.clone(),
     };
     let arguments = Started::now(chosen, &choice.spec).to_value()?;
     Ok(Terms {

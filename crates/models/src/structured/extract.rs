@@ -6,7 +6,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// What is wrong with the whole, or with what looks most like JSON.
-pub(crate) fn json_in(text: &str) -> Result<(&str, Value), String> {
+pub fn json_in(text: &str) -> Result<(&str, Value), String> {
     let whole = text.trim();
     let mut problem = None;
     for candidate in [Some(whole), fenced(whole), braced(whole)] {

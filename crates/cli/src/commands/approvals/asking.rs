@@ -227,7 +227,10 @@ async fn answer_of(question: &str, interrupt: &mut Interrupt) -> Option<String> 
 }
 
 /// A line from the terminal; nothing at its end, or if somebody interrupts.
-async fn answer(question: &str, interrupt: &mut Interrupt) -> Option<String> {
+pub(in crate::commands) async fn answer(
+    question: &str,
+    interrupt: &mut Interrupt,
+) -> Option<String> {
     {
         let mut out = std::io::stderr().lock();
         let _ = write!(out, "{question}");

@@ -125,7 +125,7 @@ pub(super) async fn afterwards(
         }
         return Ok(FINISHED);
     }
-    match go_on(kept, config, run, &then.printing).await {
+    match go_on(kept, config, run, (&then.printing, None)).await {
         Err(failure) => Err(and(failure, &stands)),
         Ok(code) => Ok(code),
     }

@@ -12,14 +12,14 @@ use crate::failure::Failure;
 use crate::output::note;
 use crate::started::Started;
 use crate::stores::{Kept, lease, quoted};
-use crate::terminal::{Screen, printable};
+use crate::terminal::Screen;
 use crate::trace::Trace;
-use paraph_agents::{Agent, AgentRun, Terms};
+use paraph_agents::{APPROVAL, Agent, AgentRun, Terms};
 use paraph_graph::{Entry, HistoryQuery, RunRow, RunStatus, Scope};
 
 pub(super) async fn resume(kept: &Kept, config: &Config, args: &ResumeArgs) -> Result<u8, Failure> {
     let row = row(kept, &args.which).await?;
-    go_on(kept, config, row, &args.printing).await
+    go_on(kept, config, row, (&args.printing, args.answer.as_deref())).await
 }
 
 /// Goes on with this run, to its next stop.
@@ -27,7 +27,7 @@ pub(crate) async fn go_on(
     kept: &Kept,
     config: &Config,
     row: RunRow,
-    args: &PrintingArgs,
+    (args, answer): (&PrintingArgs, Option<&str>),
 ) -> Result<u8, Failure> {
     let started = Started::of(&row)?;
     let mut printing = Printing::of(args, kept.file.as_deref())?;
@@ -54,9 +54,7 @@ pub(crate) async fn go_on(
         described.info.fallbacks.clear();
     }
     let opened = described.open(config, kept.stores(), said).await?;
-    for warning in &opened.warnings {
-        note(&format!("warning: {}", printable(warning)));
-    }
+    opened.warn();
     let choice = chosen(config, &described.info, started.model()?, true)?;
     check_price(config, &choice, &started.limits)?;
     if !args.quiet {
@@ -79,7 +77,10 @@ pub(crate) async fn go_on(
         run: Some(row.id),
         ..Terms::new(described.tooled(choice.model), row.thread.clone())
     };
-    let run = again(kept, &opened.agent, (&row, &started), &terms).await?;
+    let run = match answer {
+        Some(answer) => answered(&opened.agent, &row, answer, &terms).await?,
+        None => again(kept, &opened.agent, (&row, &started), &terms).await?,
+    };
     let screen = Screen::of_stderr(&config.environment);
     let told = Told {
         printing,
@@ -95,6 +96,30 @@ pub(crate) async fn go_on(
     let code = driver.drive(run, told).await;
     opened.close().await;
     code
+}
+
+/// The run with this answer to what it asks.
+async fn answered(
+    agent: &Agent,
+    row: &RunRow,
+    answer: &str,
+    terms: &Terms,
+) -> Result<AgentRun, Failure> {
+    let open = agent.questions(&row.thread).await.map_err(not_started)?;
+    let asks = open.iter().filter(|asked| asked.key != APPROVAL);
+    let answers: Vec<_> = asks
+        .map(|asked| (asked.id.clone(), crate::research::answer(answer)))
+        .collect();
+    if answers.is_empty() {
+        return Err(Failure::Usage(format!(
+            "--answer: run {} asks nothing that is answered like this (`paraph runs show {}` says how it stands)",
+            row.id, row.id
+        )));
+    }
+    agent
+        .answer(row.id, answers, terms)
+        .await
+        .map_err(not_started)
 }
 
 /// The run under its own id: where it stands, or from its beginning if nothing of it was saved.

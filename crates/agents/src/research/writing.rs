@@ -1,0 +1,311 @@
+//! The report: written by a model from facts, checked by code, and put together by code if no model writes it.
+//!
+//! What the model writes passes the check of citations before anybody sees it. If something did not hold, the model may
+//! write once more; what still does not hold is out.
+
+use super::citation::{Checked, check};
+use super::crew::{Crew, phase};
+use super::desk::way;
+use super::prompt;
+use super::reading::{short, without_thoughts};
+use super::report::{Report, ReportFigures, ReportFrame};
+use super::settings::Role;
+use super::state::{Critique, ResearchState, Standing};
+use super::{COMPLETE, REPORT};
+use crate::asking::{Asking, Early};
+use crate::ending::Ending;
+use paraph_gateway::Stop;
+use paraph_graph::{Ctx, State, Update};
+use paraph_models::{ChatRequest, Message, estimate_text};
+use std::sync::Arc;
+
+/// What a request needs beside the material, in tokens.
+const BESIDE_MATERIAL: usize = 3_000;
+
+/// How many lines of what did not hold a writer is told.
+const TOLD_PROBLEMS: usize = 20;
+
+/// Decides whether research may end. Grave points that a draft could still answer hold it up, each once.
+pub(super) async fn research_complete(
+    crew: &Arc<Crew>,
+    state: &ResearchState,
+    _: &Ctx,
+) -> paraph_graph::Result<Update<ResearchState>> {
+    let update = ResearchState::update();
+    let rounds = crew
+        .settings
+        .depth
+        .saturating_sub(state.research_iterations);
+    let can_go_on = rounds > 0 && state.stopped_by.is_none() && state.cut_short.is_none();
+    let is_grave = |critique: &&Critique| {
+        critique.severity >= GRAVE
+            && critique.can_be_answered()
+            && !state.held_up.contains(&critique.id)
+    };
+    let grave: Vec<_> = state
+        .open_critiques()
+        .filter(is_grave)
+        .filter(|_| can_go_on)
+        .collect();
+    if grave.is_empty() {
+        return Ok(update
+            .complete(true)
+            .way(way(COMPLETE, "nothing more is to be found out")));
+    }
+    let points = prompt::critiques(grave.iter().copied());
+    let told = format!(
+        "Not yet: these points against the draft are open.\n{points}\nHave them looked into or the draft written \
+         anew; if that is not possible, call `research_complete` again."
+    );
+    let ids = grave.iter().map(|critique| critique.id.clone());
+    Ok(update
+        .complete(false)
+        .held_up(ids.collect::<Vec<_>>())
+        .supervisor_messages([Message::human(told)])
+        .way(way(
+            COMPLETE,
+            super::reading::counted(grave.len() as u64, "grave point", "", "open"),
+        )))
+}
+
+/// From this severity on a point holds up the end.
+const GRAVE: u64 = 8;
+
+/// What is known, for a writer: facts first, then the newest findings, as much as fits.
+pub(super) fn material(state: &ResearchState, room: usize) -> String {
+    let mut left = room;
+    let mut take = |line: String| {
+        let tokens = estimate_text(&line);
+        let fits = tokens <= left;
+        left -= if fits { tokens } else { 0 };
+        fits.then_some(line)
+    };
+    let facts: Vec<_> = state
+        .knowledge_base
+        .iter()
+        .filter_map(|fact| take(prompt::facts(std::slice::from_ref(fact))))
+        .collect();
+    let mut findings: Vec<_> = state
+        .findings
+        .iter()
+        .rev()
+        .filter_map(|finding| take(prompt::finding(finding)))
+        .collect();
+    findings.reverse();
+    let titles: Vec<_> = state
+        .sources
+        .iter()
+        .filter_map(|source| take(format!("- {}: {}", source.id, source.title)))
+        .collect();
+    format!(
+        "Facts:\n{}\n\nFindings:\n{}\n\nSources:\n{}",
+        facts.join("\n"),
+        findings.join("\n\n"),
+        titles.join("\n")
+    )
+}
+
+/// Writes the report, and ends the run.
+pub(super) async fn final_report(
+    crew: &Arc<Crew>,
+    state: &ResearchState,
+    ctx: &Ctx,
+) -> paraph_graph::Result<Update<ResearchState>> {
+    phase(ctx, "writing", &state.question).await?;
+    let update = ResearchState::update();
+    if let (Some(ending), false) = (&state.cut_short, state.found_something()) {
+        // There is nothing to report.
+        return Ok(update
+            .ending(Some(ending.clone()))
+            .way(way(REPORT, "nothing was found before the run had to end")));
+    }
+    let asking = match Asking::of(ctx, state.spent.as_ref(), state.step).await {
+        Ok(asking) => asking,
+        Err(early) => return Ok(update.ending(Some(early.ending()?))),
+    };
+    asking.run.reserve.release();
+    let (text, unwritten) = match written(crew, state, &asking, ctx).await {
+        Ok(text) => (text, None),
+        Err(early) => (by_code(state), Some(early.ending()?)),
+    };
+    let checked = check(&text, &state.sources);
+    let report = put_together(crew, state, checked, unwritten.as_ref(), &asking);
+    let answer = report.to_markdown();
+    let ending = Ending {
+        answer: Some(answer),
+        ..ending_of(state, unwritten)
+    };
+    let step = state.step.max(asking.session.budget().used().steps);
+    Ok(update
+        .final_report(Some(report))
+        .spent(Some(asking.spent(ctx)))
+        .step(step)
+        .ending(Some(ending))
+        .way(way(REPORT, "the report is written")))
+}
+
+/// Why the run ends that has this report.
+fn ending_of(state: &ResearchState, unwritten: Option<Ending>) -> Ending {
+    if let Some(cut_short) = state.cut_short.clone() {
+        return cut_short;
+    }
+    if let Some(ending) = unwritten {
+        return ending;
+    }
+    match state.sources.is_empty() {
+        true => Ending {
+            detail: Some("no source could be read".to_owned()),
+            ..Ending::from(Stop::NoProgress)
+        },
+        false => Ending::from(Stop::Success),
+    }
+}
+
+/// What the model writes, at its second try if the first did not hold.
+async fn written(
+    crew: &Crew,
+    state: &ResearchState,
+    asking: &Asking<'_>,
+    ctx: &Ctx,
+) -> Result<String, Early> {
+    let first = ask(crew, state, asking, ctx, None).await?;
+    let checked = check(&first, &state.sources);
+    if checked.refused.is_empty() || asking.running_out().is_some() {
+        return Ok(first);
+    }
+    phase(
+        ctx,
+        "mending",
+        &format!("{} citations did not hold", checked.refused.len()),
+    )
+    .await?;
+    let problems = problems(&checked);
+    match ask(crew, state, asking, ctx, Some((&first, &problems))).await {
+        Ok(second) if check(&second, &state.sources).refused.len() < checked.refused.len() => {
+            Ok(second)
+        }
+        Ok(_) => Ok(first),
+        // What was written first stands, without what did not hold.
+        Err(Early::Ending(_)) => Ok(first),
+        Err(early) => Err(early),
+    }
+}
+
+fn problems(checked: &Checked) -> String {
+    let lines = checked.refused.iter().take(TOLD_PROBLEMS);
+    let lines: Vec<_> = lines
+        .map(|refused| format!("- {}: {}", short(&refused.what, 200), refused.why))
+        .collect();
+    lines.join("\n")
+}
+
+async fn ask(
+    crew: &Crew,
+    state: &ResearchState,
+    asking: &Asking<'_>,
+    ctx: &Ctx,
+    again: Option<(&str, &str)>,
+) -> Result<String, Early> {
+    let instructions = prompt::writer(state, &crew.date());
+    let request = |room: usize| {
+        let beside = again.map_or(0, |(first, _)| estimate_text(first)) + BESIDE_MATERIAL;
+        let material = material(state, room.saturating_sub(beside));
+        let task = format!("{}\n\n{material}", prompt::to_write(state));
+        let mut messages = vec![Message::system(instructions.clone()), Message::human(task)];
+        if let Some((first, problems)) = again {
+            messages.push(Message::ai(first));
+            messages.push(Message::human(prompt::to_mend(problems)));
+        }
+        ChatRequest::new(messages)
+    };
+    let (_, reply) = crew.ask(Role::Writer, asking.clone(), ctx, request).await?;
+    let text = reply.message.text();
+    match without_thoughts(&text) {
+        "" => Err(Stop::LlmEmpty.into()),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// A report that no model wrote: what the researchers handed in, as they handed it in.
+fn by_code(state: &ResearchState) -> String {
+    let mut text = format!("# {}\n", short(&state.question, 200));
+    for finding in state.findings.iter().filter(|finding| !finding.failed) {
+        text.push_str(&format!(
+            "\n## {}\n\n{}\n",
+            short(&finding.topic, 200),
+            finding.text
+        ));
+    }
+    text
+}
+
+fn put_together(
+    crew: &Crew,
+    state: &ResearchState,
+    checked: Checked,
+    unwritten: Option<&Ending>,
+    asking: &Asking<'_>,
+) -> Report {
+    let used = asking.session.budget().used();
+    let searches = state.findings.iter().map(|finding| finding.searches).sum();
+    let unreflected = state
+        .findings
+        .iter()
+        .map(|f| f.searches_without_reflection)
+        .sum();
+    let figures = ReportFigures {
+        citations: checked.figures,
+        searches,
+        searches_without_reflection: unreflected,
+        sources: state.sources.len() as u64,
+        rounds: state.research_iterations,
+        researchers: state.researchers,
+        failed_researchers: state
+            .findings
+            .iter()
+            .filter(|finding| finding.failed)
+            .count() as u64,
+        tokens: used.tokens,
+        micro_dollars: used.cost(),
+    };
+    let frame = ReportFrame {
+        question: state.question.clone(),
+        partial: partial(state, unwritten),
+        missing: gaps(state),
+        figures,
+        generated_at: crew.now(),
+    };
+    Report::of(checked, frame)
+}
+
+/// Why a report is not whole, if it is not.
+fn partial(state: &ResearchState, unwritten: Option<&Ending>) -> Option<String> {
+    let cut_short = state.cut_short.as_ref().map(|ending| match &ending.detail {
+        Some(detail) => format!("the research was cut short: {} ({detail})", ending.stop),
+        None => format!("the research was cut short: {}", ending.stop),
+    });
+    let unwritten = unwritten.map(|ending| {
+        format!(
+            "no model wrote it ({}): these are the researchers' own short reports",
+            ending.stop
+        )
+    });
+    let reasons: Vec<_> = [cut_short, state.stopped_by.clone(), unwritten]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// What is known to be missing, whatever the writer says.
+fn gaps(state: &ResearchState) -> Vec<String> {
+    let failed = state.findings.iter().filter(|finding| finding.failed);
+    let failed = failed.map(|finding| {
+        let why = finding.stopped.as_deref().unwrap_or("nothing was found");
+        format!("Not found out ({why}): {}", short(&finding.topic, 300))
+    });
+    let is_open = |critique: &&Critique| critique.standing == Standing::Raised;
+    let open = state.critiques.iter().filter(is_open);
+    let open = open.map(|critique| format!("Open point: {}", critique.concern));
+    failed.chain(open).collect()
+}

@@ -1,0 +1,390 @@
+//! Research runs: how they are done by what is said, where their tools come from, and where their report goes.
+//!
+//! What is said is stored with the run, so that whoever takes it up does the same.
+
+use crate::application::{Opened, RESEARCH, Said};
+use crate::args::RunArgs;
+use crate::choice::chosen;
+use crate::config::{Config, micro_dollars};
+use crate::failure::Failure;
+use crate::mcp::Servers;
+use crate::output::note;
+use crate::started::moved;
+use crate::terminal::{Screen, printable};
+use paraph_agents::{
+    AgentInfo, OpenQuestion, Report, ResearchSettings, Role, Stores, Voice, research,
+    sample_documents,
+};
+use paraph_gateway::DynTool;
+use paraph_models::ModelSpec;
+use paraph_tools::{LocalSources, local_sources, think};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+/// After how many rounds a person at a terminal is asked, unless it is said otherwise.
+const AT_A_TERMINAL: u64 = 3;
+
+/// How many remarks on a folder are shown.
+const REMARKS: usize = 10;
+
+/// How research is done, as it is stored with the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct StartedResearch {
+    /// A folder of documents, from the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sources: Option<PathBuf>,
+    breadth: u64,
+    depth: u64,
+    clarify: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_every: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint_micro_dollars: Option<u64>,
+    /// Models of single parts, as people write them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    roles: BTreeMap<String, String>,
+    /// Where relative paths of these models begin.
+    directory: PathBuf,
+}
+
+/// What is said of research; nothing for another agent, which has no such options.
+pub(crate) fn said(
+    args: &RunArgs,
+    agent: &AgentInfo,
+    screen: &Screen,
+) -> Result<Option<StartedResearch>, Failure> {
+    let said = &args.research;
+    if agent.name != RESEARCH {
+        let given = [
+            ("--sources", said.sources.is_some()),
+            ("--breadth", said.breadth.is_some()),
+            ("--depth", said.depth.is_some()),
+            ("--checkpoint-every", said.checkpoint_every.is_some()),
+            ("--checkpoint-cost", said.checkpoint_cost.is_some()),
+            ("--clarify", said.clarify),
+            ("--role", !said.roles.is_empty()),
+            ("--output", args.printing.output.is_some()),
+        ];
+        return match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "{flag} is an option of {RESEARCH}, not of `{}`",
+                agent.name
+            ))),
+            None => Ok(None),
+        };
+    }
+    let default = ResearchSettings::default();
+    let people = screen.live
+        && std::io::stdin().is_terminal()
+        && !(args.printing.json || args.printing.events || args.printing.quiet);
+    let sources = said.sources.as_deref().map(|dir| {
+        std::fs::canonicalize(dir)
+            .map_err(|error| Failure::Usage(format!("--sources: {}: {error}", dir.display())))
+    });
+    let mut roles = BTreeMap::new();
+    for (part, spec) in &said.roles {
+        let part: Role = part
+            .parse()
+            .map_err(|error| Failure::Usage(format!("--role: {error}")))?;
+        let _: ModelSpec = spec
+            .parse()
+            .map_err(|error| Failure::Usage(format!("--role {}: {error}", part.name())))?;
+        if roles.insert(part.name().to_owned(), spec.clone()).is_some() {
+            return Err(Failure::Usage(format!(
+                "--role: `{}` is given twice",
+                part.name()
+            )));
+        }
+    }
+    let cost = said.checkpoint_cost.as_deref().map(|text| {
+        micro_dollars(text).map_err(|why| Failure::Usage(format!("--checkpoint-cost: {why}")))
+    });
+    let started = StartedResearch {
+        sources: sources.transpose()?,
+        breadth: said.breadth.unwrap_or(default.breadth),
+        depth: said.depth.unwrap_or(default.depth),
+        clarify: said.clarify || people,
+        checkpoint_every: said.checkpoint_every.or(people.then_some(AT_A_TERMINAL)),
+        checkpoint_micro_dollars: cost.transpose()?,
+        roles,
+        directory: std::env::current_dir().unwrap_or_default(),
+    };
+    started.over(default).check().map_err(Failure::Usage)?;
+    Ok(Some(started))
+}
+
+impl StartedResearch {
+    /// These settings with what was said instead.
+    fn over(&self, settings: ResearchSettings) -> ResearchSettings {
+        ResearchSettings {
+            breadth: self.breadth,
+            depth: self.depth,
+            clarify: self.clarify,
+            checkpoint_every: self.checkpoint_every,
+            checkpoint_cost: self.checkpoint_micro_dollars,
+            ..settings
+        }
+    }
+}
+
+/// Says what is not as it would be in earnest, and where documents come from.
+pub(crate) fn tell(research: &StartedResearch, rehearsed: bool) {
+    match (&research.sources, rehearsed) {
+        (Some(dir), _) => note(&printable(&format!(
+            "sources: the folder {}",
+            dir.display()
+        ))),
+        (None, true) => note(
+            "rehearsal: the documents are a built-in set about retrieval-augmented generation, not the web; --sources \
+             DIR searches a folder of yours",
+        ),
+        (None, false) => {}
+    }
+}
+
+/// The research agent on a store, with its tools.
+pub(crate) fn open(
+    config: &Config,
+    (stores, info): (Stores, &AgentInfo),
+    said: Said<'_>,
+) -> Result<Opened, Failure> {
+    let fallback = StartedResearch {
+        breadth: ResearchSettings::default().breadth,
+        depth: ResearchSettings::default().depth,
+        ..StartedResearch::default()
+    };
+    let started = said.research.unwrap_or(&fallback);
+    let basis = match said.rehearsed {
+        true => ResearchSettings::rehearsal(),
+        false => ResearchSettings::default(),
+    };
+    let mut settings = started.over(basis);
+    for (part, spec) in &started.roles {
+        let part: Role = part.parse().map_err(Failure::Usage)?;
+        let spec: ModelSpec = spec.parse().map_err(Failure::usage)?;
+        let voice = match spec {
+            ModelSpec::Rehearsal => ResearchSettings::rehearsal().voices.remove(&part),
+            spec => {
+                let choice = chosen(config, info, moved(spec, &started.directory), said.resumed)?;
+                Some(Voice {
+                    model: choice.model,
+                    price: choice.price,
+                })
+            }
+        };
+        settings.voices.extend(voice.map(|voice| (part, voice)));
+    }
+    let (tools, warnings) = tools(config, started.sources.as_deref(), said.rehearsed)?;
+    let rules = (said.allow, said.deny);
+    let agent = research(&stores, tools, settings, rules).map_err(Failure::usage)?;
+    Ok(Opened {
+        warnings: [warnings, agent.warnings().to_vec()].concat(),
+        servers: Servers::default(),
+        agent,
+    })
+}
+
+/// The settings of a run that is measured.
+pub(crate) fn measured(
+    rehearsed: bool,
+    (breadth, depth): (Option<u64>, Option<u64>),
+) -> Result<ResearchSettings, Failure> {
+    let basis = match rehearsed {
+        true => ResearchSettings::rehearsal(),
+        false => ResearchSettings::default(),
+    };
+    let settings = ResearchSettings {
+        breadth: breadth.unwrap_or(basis.breadth),
+        depth: depth.unwrap_or(basis.depth),
+        ..basis
+    };
+    settings.check().map_err(Failure::Usage)?;
+    Ok(settings)
+}
+
+/// The tools over the built-in documents.
+pub(crate) fn built_in() -> Vec<DynTool> {
+    let mut tools = LocalSources::from_documents(sample_documents()).tools();
+    tools.push(think());
+    tools
+}
+
+/// What researchers search and read, and what is to be said of it.
+fn tools(
+    config: &Config,
+    sources: Option<&Path>,
+    rehearsed: bool,
+) -> Result<(Vec<DynTool>, Vec<String>), Failure> {
+    let local = match (sources, rehearsed) {
+        (Some(dir), _) => {
+            local_sources(dir).map_err(|error| Failure::Usage(format!("--sources: {error}")))?
+        }
+        (None, true) => return Ok((built_in(), Vec::new())),
+        (None, false) => return Ok((crate::tools::of_research(config)?, Vec::new())),
+    };
+    let mut tools = local.tools();
+    tools.push(think());
+    let mut notes = local.notes().to_vec();
+    let more = notes.len().saturating_sub(REMARKS);
+    notes.truncate(REMARKS);
+    if more > 0 {
+        notes.push(format!("and {more} more remarks on the folder"));
+    }
+    Ok((tools, notes))
+}
+
+/// The form of a report's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Markdown,
+    Html,
+    Json,
+}
+
+/// A file for a report.
+#[derive(Clone, Debug)]
+pub(crate) struct ReportFile {
+    path: PathBuf,
+    form: Form,
+}
+
+impl ReportFile {
+    /// By its ending. Its folder has to be there: a run is not begun for a report that cannot be written.
+    pub(crate) fn of(path: &Path) -> Result<ReportFile, Failure> {
+        let shown = path.display();
+        let ending = path
+            .extension()
+            .and_then(|ending| ending.to_str())
+            .unwrap_or_default();
+        let form = match ending.to_ascii_lowercase().as_str() {
+            "md" | "markdown" => Form::Markdown,
+            "html" | "htm" => Form::Html,
+            "json" => Form::Json,
+            _ => {
+                return Err(Failure::Usage(format!(
+                    "--output: {shown}: a report ends in .md, .html or .json"
+                )));
+            }
+        };
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        if !folder.is_dir() {
+            return Err(Failure::Usage(format!(
+                "--output: there is no folder {}",
+                folder.display()
+            )));
+        }
+        if path.is_dir() {
+            return Err(Failure::Usage(format!("--output: {shown} is a folder")));
+        }
+        Ok(ReportFile {
+            path: path.to_owned(),
+            form,
+        })
+    }
+
+    /// Writes the report, whole or not at all.
+    pub(crate) fn write(&self, report: &Report) -> Result<(), Failure> {
+        let text = match self.form {
+            Form::Markdown => report.to_markdown(),
+            Form::Html => report.to_html(),
+            Form::Json => report.to_json(),
+        };
+        let shown = self.path.display();
+        let failed = |error: std::io::Error| Failure::Usage(format!("--output: {shown}: {error}"));
+        let beside = self
+            .path
+            .with_extension(format!("{}.part", std::process::id()));
+        std::fs::write(&beside, text).map_err(failed)?;
+        std::fs::rename(&beside, &self.path).map_err(|error| {
+            let _ = std::fs::remove_file(&beside);
+            failed(error)
+        })?;
+        note(&printable(&format!("report written to {shown}")));
+        Ok(())
+    }
+}
+
+/// An answer as it is given on the command line: JSON if it is an object or a quoted text, else the text itself.
+pub(crate) fn answer(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(value @ (Value::Object(_) | Value::String(_))) => value,
+        _ => Value::String(text.to_owned()),
+    }
+}
+
+/// A question of a run, for people.
+pub(crate) fn in_words(asked: &OpenQuestion) -> String {
+    let question = &asked.question;
+    if let Some(text) = question.as_str() {
+        return text.to_owned();
+    }
+    let text = |key: &str| question[key].as_str().unwrap_or_default().to_owned();
+    let list = |key: &str, title: &str| {
+        let items = question[key].as_array().into_iter().flatten();
+        let items: Vec<_> = items
+            .filter_map(Value::as_str)
+            .map(|item| format!("\n  - {}", item.trim_start_matches("- ")))
+            .collect();
+        match items.is_empty() {
+            true => String::new(),
+            false => format!("\n{title}:{}", items.concat()),
+        }
+    };
+    format!(
+        "After {} of {} rounds, {} sources were read.{}{}{}\n{}",
+        question["round"],
+        question["rounds"],
+        question["sources"],
+        list("topics", "Looked into"),
+        list("found", "Found"),
+        list("open", "Open points"),
+        text("question"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails has panicked")]
+
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_report_s_form_is_its_file_s_ending() {
+        let form = |name: &str| ReportFile::of(Path::new(name)).map(|file| file.form);
+        assert_eq!(form("a.md").ok(), Some(Form::Markdown));
+        assert_eq!(form("a.HTML").ok(), Some(Form::Html));
+        assert_eq!(form("a.json").ok(), Some(Form::Json));
+        let wrong = |name: &str| match ReportFile::of(Path::new(name)) {
+            Err(Failure::Usage(why)) => why,
+            _ => panic!("{name}"),
+        };
+        assert_eq!(
+            wrong("a.pdf"),
+            "--output: a.pdf: a report ends in .md, .html or .json"
+        );
+        assert_eq!(
+            wrong("nowhere/a.md"),
+            "--output: there is no folder nowhere"
+        );
+    }
+
+    #[test]
+    fn an_answer_is_a_text_unless_it_is_json_for_one_or_an_object() {
+        assert_eq!(answer("stop"), json!("stop"));
+        assert_eq!(answer("\"stop\""), json!("stop"));
+        assert_eq!(
+            answer(r#"{"decision": "stop"}"#),
+            json!({"decision": "stop"})
+        );
+        assert_eq!(answer("5"), json!("5"));
+        assert_eq!(answer("{no"), json!("{no"));
+    }
+}
