@@ -38,8 +38,9 @@ mod recordings;
 #[cfg(unix)]
 mod refund;
 mod reports;
-mod results;
 #[cfg(unix)]
+mod research;
+mod results;
 mod resuming;
 #[cfg(target_os = "linux")]
 #[path = "../../../tools/tests/rude/mod.rs"]

@@ -10,7 +10,7 @@ fn mistakes_on_the_command_line_are_named() {
             &["run", "suport"],
             "there is no agent `suport`; did you mean `support`?",
         ),
-        (&["run", "research"], "comes in a later version"),
+        (&["run", "triage"], "comes in a later version"),
         (&["run", "my-agent.toml"], "my-agent.toml: No such file"),
         (&["run", "support", "--frobnicate"], "--frobnicate"),
         (
