@@ -50,6 +50,8 @@ pub struct Agent {
     /// How many tokens its runs keep back for a last answer; 0 for none.
     pub(crate) synthesis_reserve: u64,
     graph: Box<dyn Driven>,
+    /// What is drawn of it, if that is more than its graph.
+    drawn: Option<Drawing>,
     /// How its graph is told the task.
     telling: Telling,
 }
@@ -68,6 +70,7 @@ impl Agent {
             store: MemoryStore::shared(),
             synthesis_reserve: 0,
             graph: Box::new(graph),
+            drawn: None,
             telling: |case| check_task(&case.question).map(str::to_owned),
         }
     }
@@ -150,9 +153,17 @@ impl Agent {
         self.gateway.warnings()
     }
 
-    /// The graph, to be drawn.
+    /// The same, drawn like this.
+    pub(crate) fn drawn(self, drawing: Drawing) -> Agent {
+        Agent {
+            drawn: Some(drawing),
+            ..self
+        }
+    }
+
+    /// The graph, to be drawn; with the agents that it calls as nodes which have their graphs inside.
     pub fn drawing(&self) -> Drawing {
-        self.graph.drawing()
+        self.drawn.clone().unwrap_or_else(|| self.graph.drawing())
     }
 
     /// Starts a run. It runs while its events are read. On a thread that has a conversation the question is its next

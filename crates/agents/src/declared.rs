@@ -18,6 +18,7 @@ mod build;
 mod check;
 mod child;
 mod context;
+mod drawing;
 mod file;
 mod keys;
 mod mistake;
@@ -29,7 +30,7 @@ mod schema;
 mod shape;
 mod summary;
 
-pub use build::{Parts, Voice, declared, declared_reader};
+pub use build::{Parts, Voice, declared, declared_drawing, declared_reader};
 pub use check::{Checked, HttpFacts, JudgeMcp, Supply, read_agent_file, read_policies};
 pub use child::caller_of;
 pub(crate) use context::{beside, shown};

@@ -88,7 +88,8 @@ pub use conversation::{
 pub use declared::{
     AgentFile, AgentSpec, BudgetSpec, Checked, ContextSpec, DaySpec, DeclaredPolicy, HttpFacts,
     JudgeMcp, Mistake, OutputSpec, Parts, PolicySpec, Supply, ToolsSpec, Voice, WhenFull,
-    agent_schema, caller_of, declared, declared_reader, read_agent_file, read_policies,
+    agent_schema, caller_of, declared, declared_drawing, declared_reader, read_agent_file,
+    read_policies,
 };
 pub use error::Error;
 pub use event::{AgentEvent, AgentEventData, BudgetView, ResearcherDone, SpokenMessage};

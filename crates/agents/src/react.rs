@@ -113,12 +113,20 @@ fn graph(name: &str, speech: Speech, gateway: &Gateway) -> Result<Graph<ReactSta
         Some(_) => vec![MODEL, TOOLS.name(), END],
         None => vec![TOOLS.name(), END],
     };
-    let graph = Graph::<ReactState>::new(name.to_owned())
+    let mut graph = Graph::<ReactState>::new(name.to_owned());
+    if speaker.speech.output.is_some() {
+        graph = graph.label(MODEL, MODEL, "answer has another form");
+    }
+    let graph = graph
         .node(MODEL, with(speaker, speak))
         .each(TOOLS, ToolNode::of_agent(Tools))
         .start(MODEL)
         .branch(MODEL, after_model, after)
         .branch(TOOLS, after_calls, [MODEL, END])
+        .label(MODEL, TOOLS.name(), "calls tools")
+        .label(MODEL, END, "answers or stops")
+        .label(TOOLS, MODEL, "has results")
+        .label(TOOLS, END, "stops")
         .build()?;
     Ok(graph)
 }
@@ -244,7 +252,14 @@ impl Application for ReactState {
     fn route(&self) -> Route {
         let last = self.messages.last();
         let asked_again = last.is_some_and(|last| last.name.as_deref() == Some(CHECKER));
-        let called = last.is_some_and(|last| !last.is_ai()) && !asked_again;
+        // A model that gave no answer left the conversation as it was.
+        let by_model = self.ending.as_ref().is_some_and(|ending| {
+            matches!(
+                ending.stop,
+                Stop::LlmTimeout | Stop::LlmEmpty | Stop::LlmError(_) | Stop::MaxSteps
+            )
+        });
+        let called = last.is_some_and(|last| !last.is_ai()) && !asked_again && !by_model;
         let from = if called { TOOLS.name() } else { MODEL };
         let cause = match &self.ending {
             Some(ending) if ending.stop == Stop::Success => "the model has its answer".to_owned(),

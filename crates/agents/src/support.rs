@@ -170,6 +170,10 @@ fn graph(gateway: Gateway) -> Result<Graph<SupportState>, paraph_graph::Error> {
         .start(THINK)
         .branch(THINK, next, [ACT, END])
         .branch(ACT, next, [THINK, END])
+        .label(THINK, ACT, "calls a tool")
+        .label(THINK, END, "answers or stops")
+        .label(ACT, THINK, "has a result")
+        .label(ACT, END, "stops")
         .build()
 }
 

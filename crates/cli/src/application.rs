@@ -14,8 +14,8 @@ use crate::started::{Started, StartedFile};
 use crate::terminal::printable;
 use paraph_agents::{
     Agent, AgentFile, AgentInfo, AgentSpec, Checked, Parts, ResearchSettings, Stores, ToolInfo,
-    Voice, declared, declared_reader, research, sample_tools, support, support_that_refunds,
-    weather,
+    Voice, declared, declared_drawing, declared_reader, research, sample_tools, support,
+    support_that_refunds, weather,
 };
 use paraph_gateway::{Dialect, DynTool, Level};
 use paraph_graph::Drawing;
@@ -166,11 +166,10 @@ impl Described {
     /// Its graph. Its tools are not in it, and so not needed.
     pub(crate) fn drawing(&self) -> Result<Drawing, Failure> {
         let (name, dialect, stores) = (&self.info.name, self.info.dialect, Stores::in_memory());
-        let agent = match &self.file {
-            None => own(name, &stores, dialect, Said::default(), Vec::new())?,
-            Some(_) => declared_reader(name, dialect, stores).map_err(Failure::usage)?,
-        };
-        Ok(agent.drawing())
+        match &self.file {
+            None => Ok(own(name, &stores, dialect, Said::default(), Vec::new())?.drawing()),
+            Some(file) => declared_drawing(&file.checked.file).map_err(Failure::usage),
+        }
     }
 
     /// The agent on this store, with its MCP servers running.

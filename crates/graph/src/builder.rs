@@ -137,6 +137,19 @@ impl<S: State> Builder<S> {
         self
     }
 
+    /// What drawings write on an edge that is declared elsewhere, most usefully when a branch or a command takes it:
+    /// `.label("model", END, "answers")`. [`crate::START`] and [`crate::END`] can be named; a run never reads it.
+    pub fn label(
+        mut self,
+        from: impl Into<Name>,
+        to: impl Into<Name>,
+        words: impl Into<Name>,
+    ) -> Self {
+        let label = (from.into(), to.into(), words.into());
+        self.draft.labels.push(label);
+        self
+    }
+
     /// These nodes lead nowhere further.
     pub fn end(mut self, nodes: impl Into<Names>) -> Self {
         self.draft.ends.extend(nodes.into().0);

@@ -43,6 +43,18 @@ pub struct DrawnEdge {
     pub to: Name,
     /// What kind it is.
     pub kind: EdgeKind,
+    /// What is written on it: when it is taken, in the words of whoever built the graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<Name>,
+}
+
+impl DrawnEdge {
+    /// What is written on it, in one line: its label, or of an unlabelled one that is taken when its node failed "error".
+    #[must_use]
+    pub fn words(&self) -> Option<&str> {
+        let fixed = (self.kind == EdgeKind::OnError).then_some("error");
+        self.label.as_deref().or(fixed)
+    }
 }
 
 /// What makes an edge fire.
@@ -84,10 +96,11 @@ impl Drawing {
             drawing.leave(topology, shape.name.clone(), &shape.route, joins);
             for &join in &shape.joins {
                 let target = topology.name(topology.joins[join].target);
-                drawing.edge(&shape.name, target, EdgeKind::Join);
+                drawing.edge(topology, &shape.name, target, EdgeKind::Join);
             }
             if let Some(handler) = shape.handler {
-                drawing.edge(&shape.name, topology.name(handler), EdgeKind::OnError);
+                let handler = topology.name(handler);
+                drawing.edge(topology, &shape.name, handler, EdgeKind::OnError);
             }
         }
         if drawing.edges.iter().any(|e| e.to == END) {
@@ -99,24 +112,25 @@ impl Drawing {
     fn leave(&mut self, topology: &Topology, from: Name, route: &Route, joins: bool) {
         match route {
             Route::Edges(to) if to.is_empty() && !joins => {
-                self.edge(&from, END.into(), EdgeKind::Fixed)
+                self.edge(topology, &from, END.into(), EdgeKind::Fixed)
             }
             Route::Edges(to) => {
                 for &to in to {
-                    self.edge(&from, topology.name(to), EdgeKind::Fixed);
+                    self.edge(topology, &from, topology.name(to), EdgeKind::Fixed);
                 }
             }
             Route::Branch(to) | Route::Commands(to) => {
                 for to in to {
                     let to = to.map_or(END.into(), |i| topology.name(i));
-                    self.edge(&from, to, EdgeKind::Conditional);
+                    self.edge(topology, &from, to, EdgeKind::Conditional);
                 }
             }
         }
     }
 
-    fn edge(&mut self, from: &Name, to: Name, kind: EdgeKind) {
+    fn edge(&mut self, topology: &Topology, from: &Name, to: Name, kind: EdgeKind) {
         self.edges.push(DrawnEdge {
+            label: topology.labels.of(from, &to),
             from: from.clone(),
             to,
             kind,
@@ -157,10 +171,18 @@ impl Drawing {
                 EdgeKind::Fixed => "-->",
                 EdgeKind::Conditional => "-.->",
                 EdgeKind::Join => "==>",
-                EdgeKind::OnError => "-. error .->",
+                EdgeKind::OnError => "-.->",
             };
+            let words = edge.words().map_or(String::new(), |words| {
+                format!("|\"{}\"|", mermaid_text(words))
+            });
             let id = |name: &Name| format!("{prefix}n{}", self.place(name));
-            let _ = writeln!(text, "{pad}{} {arrow} {}", id(&edge.from), id(&edge.to));
+            let _ = writeln!(
+                text,
+                "{pad}{} {arrow}{words} {}",
+                id(&edge.from),
+                id(&edge.to)
+            );
         }
     }
 
@@ -203,7 +225,7 @@ impl Drawing {
                 EdgeKind::Fixed => "",
                 EdgeKind::Conditional => "style=dashed",
                 EdgeKind::Join => "style=bold",
-                EdgeKind::OnError => "style=dotted, label=\"error\"",
+                EdgeKind::OnError => "style=dotted",
             };
             let (from, to) = (self.place(&edge.from), self.place(&edge.to));
             let opened = |i: usize| self.nodes.get(i)?.inside.as_deref().filter(|_| xray);
@@ -220,6 +242,8 @@ impl Drawing {
                 head.push_str("_n0");
             }
             attributes.extend((!style.is_empty()).then(|| style.to_owned()));
+            let words = edge.words().map(dot_text);
+            attributes.extend(words.map(|words| format!("label=\"{words}\"")));
             let list = if attributes.is_empty() {
                 String::new()
             } else {
@@ -253,7 +277,8 @@ fn label(node: &DrawnNode) -> &str {
 
 /// Mermaid reads quotes, angle brackets and entities in labels; as entities they stay text.
 fn mermaid_text(text: &str) -> String {
-    text.replace('#', "#35;")
+    text.replace(['\n', '\r'], " ")
+        .replace('#', "#35;")
         .replace('&', "#amp;")
         .replace('"', "#quot;")
         .replace('<', "#lt;")

@@ -2,7 +2,10 @@
 //!
 //! Built by `Builder::build`, read by the step machine and the drawings. No state type in here.
 
+mod labels;
+
 use crate::{END, Name, START};
+use labels::Labels;
 use std::collections::{HashMap, HashSet};
 
 /// What the builder was told, unchecked.
@@ -19,6 +22,8 @@ pub(crate) struct Draft {
     pub(crate) hidden: Vec<Name>,
     /// Nodes that have a policy, and the handler it names.
     pub(crate) policies: Vec<(Name, Option<Name>)>,
+    /// What is written on an edge in drawings: from, to, words.
+    pub(crate) labels: Vec<(Name, Name, Name)>,
 }
 
 pub(crate) struct DraftNode {
@@ -36,6 +41,8 @@ pub(crate) struct Topology {
     pub(crate) joins: Vec<Join>,
     /// Where a run begins: fixed nodes, or what a start branch may choose.
     pub(crate) start: Route,
+    /// What is written on edges in drawings.
+    pub(crate) labels: Labels,
     index: HashMap<Name, usize>,
 }
 
@@ -129,10 +136,11 @@ impl Topology {
                 handler: check.handler(&node.name),
             });
         }
-        let topology = Topology {
+        let mut topology = Topology {
             nodes,
             joins,
             start,
+            labels: Labels::default(),
             index: check.index,
         };
         let mut faults = check.faults;
@@ -143,6 +151,7 @@ impl Topology {
             // Whatever cannot be reached follows from other faults while there are any.
             faults = topology.unreachable();
             faults.extend(topology.circular_handlers());
+            topology.labels = Labels::read(&draft.labels, &topology, &mut faults);
         }
         if faults.is_empty() {
             Ok(topology)

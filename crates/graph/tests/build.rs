@@ -65,6 +65,38 @@ fn faults(builder: Builder<Case>) -> Vec<String> {
     }
 }
 
+#[test]
+fn a_label_needs_an_edge_and_is_one_short_line() {
+    let valid = || {
+        graph()
+            .node("alpha", log)
+            .node("omega", log)
+            .start("alpha")
+            .branch("alpha", |_| END, ["omega", END])
+            .end("omega")
+            .label("alpha", "omega", "has more")
+    };
+    assert!(valid().label("omega", END, "x".repeat(60)).build().is_ok());
+    let wrong = valid()
+        .label("alpha", "omegga", "typed badly")
+        .label(START, "omega", "too early")
+        .label("nobody", END, "gone")
+        .label("alpha", END, "two\nlines")
+        .label("omega", END, "x".repeat(61))
+        .label("alpha", "omega", "again");
+    assert_eq!(
+        faults(wrong),
+        [
+            "a label names the edge from `alpha` to `omegga`, which is not there (did you mean `omega`?)",
+            "a label names the edge from `__start__` to `omega`, which is not there",
+            "a label names the edge from `nobody` to `__end__`, which is not there",
+            "the label of the edge from `alpha` to `__end__` is not one line of 1 to 60 characters",
+            "the label of the edge from `omega` to `__end__` is not one line of 1 to 60 characters",
+            "the edge from `alpha` to `omega` has two labels",
+        ]
+    );
+}
+
 // 1.
 #[test]
 fn a_wrong_name_is_a_fault_wherever_it_stands() {

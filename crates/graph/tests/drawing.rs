@@ -127,7 +127,7 @@ fn every_kind_of_edge_is_drawn_in_its_own_way_loops_included() {
     n1 -.-> n5
     n1 -.-> n9
     n2 ==> n4
-    n2 -. error .-> n7
+    n2 -.->|"error"| n7
     n3 ==> n4
     n4 --> n6
     n5 --> n6
@@ -363,4 +363,60 @@ fn a_drawing_is_data_with_subgraphs_inside_their_nodes() {
     let kinds: Vec<_> = drawing.edges.iter().map(|e| e.kind).collect();
     assert_eq!(kinds.iter().filter(|k| **k == EdgeKind::Join).count(), 2);
     assert_eq!(kinds.iter().filter(|k| **k == EdgeKind::OnError).count(), 1);
+}
+
+#[test]
+fn labels_are_written_on_edges_of_every_kind_as_text() {
+    let guarded = Policy {
+        on_error: Some("rescue".into()),
+        ..Policy::default()
+    };
+    let graph = graph("told")
+        .node("ask", node)
+        .node("rescue", node)
+        .node("left", node)
+        .node("right", node)
+        .node("both", node)
+        .start_branch(|_| "ask", ["ask", END])
+        .branch("ask", |_| END, ["left", "right", END])
+        .policy("ask", guarded)
+        .join(["left", "right"], "both")
+        .end(["both", "rescue"])
+        .label(START, "ask", "has a \"task\"")
+        .label("ask", END, "answers <at once> | stops")
+        .label("ask", "rescue", "fails")
+        .label("left", "both", "when done")
+        .label("both", END, "at last")
+        .build()
+        .unwrap();
+    let mermaid = graph.mermaid();
+    let (_, edges) = mermaid.split_once("n6([\"end\"])\n").unwrap();
+    assert_eq!(
+        edges,
+        r##"    n0 -.->|"has a #quot;task#quot;"| n1
+    n0 -.-> n6
+    n1 -.-> n3
+    n1 -.-> n4
+    n1 -.->|"answers #lt;at once#gt; | stops"| n6
+    n1 -.->|"fails"| n2
+    n2 --> n6
+    n3 ==>|"when done"| n5
+    n4 ==> n5
+    n5 -->|"at last"| n6
+"##
+    );
+    let dot = graph.dot();
+    for line in [
+        r#"    n0 -> n1 [style=dashed, label="has a \"task\""];"#,
+        r#"    n1 -> n2 [style=dotted, label="fails"];"#,
+        r#"    n3 -> n5 [style=bold, label="when done"];"#,
+        r#"    n5 -> n6 [label="at last"];"#,
+    ] {
+        assert!(dot.contains(line), "{line}\n{dot}");
+    }
+    let json = serde_json::to_value(graph.drawing()).unwrap();
+    assert_eq!(
+        json["edges"][4],
+        json!({"from": "ask", "to": END, "kind": "conditional", "label": "answers <at once> | stops"})
+    );
 }

@@ -159,7 +159,10 @@ fn part(plan: &Plan, font: &Font, framed: bool) -> Result<Part, Error> {
         .map(|edge| Link {
             from: edge.from,
             to: edge.to,
-            label: lines::label(edge.kind).map(|text| font.width(text, SMALL) + 8.0),
+            label: edge
+                .label
+                .as_deref()
+                .map(|text| font.width(text, SMALL) + 8.0),
         })
         .collect();
     let arranged = arrange(&slots, &links, &SPACING)?;

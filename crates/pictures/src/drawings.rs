@@ -4,7 +4,7 @@ use paraph_graph::{Drawing, DrawnEdge, DrawnNode, END, EdgeKind, Name, START};
 use proptest::prelude::*;
 
 /// A drawing from lines such as `a ?> b c`, where the arrow is `->`, `?>` (conditional), `=>` (join) or `!>` (on
-/// error). `S` and `E` are the start and the end; `name*` runs once per send and `name_` is deferred.
+/// error), and `a ?>yes b` writes "yes" on it. `S` and `E` are the start and the end; `name*` runs once per send and `name_` is deferred.
 pub(crate) fn drawing(text: &str) -> Drawing {
     let mut drawing = Drawing {
         name: "small".into(),
@@ -16,7 +16,9 @@ pub(crate) fn drawing(text: &str) -> Drawing {
         let [from, arrow, targets @ ..] = words.as_slice() else {
             continue;
         };
-        let kind = match *arrow {
+        let (arrow, label) = arrow.split_at(2.min(arrow.len()));
+        let label = (!label.is_empty()).then(|| Name::from(label.replace('_', " ")));
+        let kind = match arrow {
             "?>" => EdgeKind::Conditional,
             "=>" => EdgeKind::Join,
             "!>" => EdgeKind::OnError,
@@ -24,7 +26,13 @@ pub(crate) fn drawing(text: &str) -> Drawing {
         };
         for to in targets {
             let (from, to) = (node(&mut drawing, from), node(&mut drawing, to));
-            drawing.edges.push(DrawnEdge { from, to, kind });
+            let label = label.clone();
+            drawing.edges.push(DrawnEdge {
+                from,
+                to,
+                kind,
+                label,
+            });
         }
     }
     drawing
@@ -62,12 +70,16 @@ pub(crate) fn any_drawing() -> impl Strategy<Value = Drawing> {
     let nodes = prop::collection::vec(("[a-z_]{1,20}", any::<(bool, bool)>()), 1..14);
     nodes.prop_flat_map(|nodes| {
         let count = nodes.len() + 2;
-        let edges = prop::collection::vec((0..count, 0..count, 0..4_usize), 0..28);
+        let label = prop::option::of("[a-z ]{1,40}");
+        let edges = prop::collection::vec((0..count, 0..count, 0..4_usize, label), 0..28);
         edges.prop_map(move |edges| assembled(&nodes, &edges))
     })
 }
 
-fn assembled(nodes: &[(String, (bool, bool))], edges: &[(usize, usize, usize)]) -> Drawing {
+/// The places of an edge's two nodes, its kind and its label.
+type Lot = (usize, usize, usize, Option<String>);
+
+fn assembled(nodes: &[(String, (bool, bool))], edges: &[Lot]) -> Drawing {
     let named = |name: Name, deferred, each| DrawnNode {
         name,
         deferred,
@@ -85,10 +97,11 @@ fn assembled(nodes: &[(String, (bool, bool))], edges: &[(usize, usize, usize)]) 
         EdgeKind::Join,
         EdgeKind::OnError,
     ];
-    let edges = edges.iter().map(|&(from, to, kind)| DrawnEdge {
-        from: all[from].name.clone(),
-        to: all[to].name.clone(),
-        kind: kinds[kind],
+    let edges = edges.iter().map(|(from, to, kind, label)| DrawnEdge {
+        from: all[*from].name.clone(),
+        to: all[*to].name.clone(),
+        kind: kinds[*kind],
+        label: label.clone().map(Name::from),
     });
     Drawing {
         name: "any".into(),

@@ -7,7 +7,7 @@
 //! ```
 //! # use paraph_graph::{Drawing, DrawnEdge, DrawnNode, EdgeKind};
 //! # let node = |name: &'static str| DrawnNode { name: name.into(), deferred: false, each: false, inside: None };
-//! # let edge = |from: &'static str, to: &'static str| DrawnEdge { from: from.into(), to: to.into(), kind: EdgeKind::Fixed };
+//! # let edge = |from: &'static str, to: &'static str| DrawnEdge { from: from.into(), to: to.into(), kind: EdgeKind::Fixed, label: None };
 //! # let drawing = Drawing { name: "small".into(), nodes: vec![node("a"), node("b")], edges: vec![edge("a", "b")] };
 //! // let drawing = graph.drawing();
 //! let picture = paraph_pictures::svg(&drawing, false)?;

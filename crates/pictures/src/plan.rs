@@ -16,6 +16,12 @@ pub const MAX_DEPTH: usize = 16;
 /// A longer full name is cut where it is shown on demand: it is there to be read.
 const MAX_FULL_NAME: usize = 500;
 
+/// What is written on an edge that is followed when its node failed, unless it has a label of its own.
+const ERROR: &str = "error";
+
+/// Labels longer than this are shortened as names are.
+const LONGEST_LABEL: usize = 30;
+
 /// How names are shortened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
@@ -58,11 +64,25 @@ pub(crate) enum Kind {
 }
 
 /// One edge, between nodes by their numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Edge {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) kind: Style,
+    /// What is written on it.
+    pub(crate) label: Option<String>,
+}
+
+impl Edge {
+    /// When it is followed: its kind, and what is written on it.
+    pub(crate) fn words(&self) -> String {
+        match &self.label {
+            Some(label) if self.kind != Style::OnError || label != ERROR => {
+                format!("{}: {label}", self.kind.words())
+            }
+            _ => self.kind.words().to_owned(),
+        }
+    }
 }
 
 /// How an edge is drawn, which is its kind, in an order.
@@ -183,13 +203,30 @@ impl Reader {
                 });
             };
             let kind = Style::of(edge.kind);
-            let edge = Edge { from, to, kind };
-            if seen.insert(edge) {
+            let label = edge.words().map(|words| self.label(words));
+            let edge = Edge {
+                from,
+                to,
+                kind,
+                label,
+            };
+            if seen.insert(edge.clone()) {
                 edges.push(edge);
             }
         }
         let name = clean(&drawing.name);
         Ok(Plan { name, nodes, edges })
+    }
+
+    fn label(&self, words: &str) -> String {
+        let longest = self.cut.longest.min(LONGEST_LABEL);
+        shortened(
+            &clean(words),
+            Cut {
+                longest,
+                ..self.cut
+            },
+        )
     }
 
     fn node(&mut self, node: &DrawnNode, depth: usize) -> Result<Node, Error> {

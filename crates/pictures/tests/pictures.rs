@@ -29,6 +29,7 @@ fn drawing(edges: &[(&str, &str, EdgeKind)]) -> Drawing {
         from: Name::from((*from).to_owned()),
         to: Name::from((*to).to_owned()),
         kind: *kind,
+        label: None,
     });
     Drawing {
         name: "a <graph>".into(),

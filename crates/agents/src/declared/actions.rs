@@ -20,7 +20,7 @@ use payload::{instructions, observation, payload};
 use serde::{Deserialize, Serialize};
 
 const DECIDE: &str = "decide";
-const ACT: &str = "act";
+pub(super) const ACT: &str = "act";
 
 /// The state of a run with JSON actions.
 #[derive(State, Clone, Default)]
@@ -91,6 +91,10 @@ pub(super) fn actions(name: String, speech: Speech, gateway: Gateway) -> Result<
         .start(DECIDE)
         .branch(DECIDE, next, [ACT, END])
         .branch(ACT, next, [DECIDE, END])
+        .label(DECIDE, ACT, "calls a tool")
+        .label(DECIDE, END, "answers or stops")
+        .label(ACT, DECIDE, "has a result")
+        .label(ACT, END, "stops")
         .build()?;
     Ok(Agent::new(name, graph, gateway))
 }

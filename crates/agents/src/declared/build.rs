@@ -5,7 +5,8 @@
 
 use super::actions::actions;
 use super::child::Child;
-use super::file::{AgentFile, AgentSpec, OutputSpec};
+use super::drawing::Called;
+use super::file::{AgentFile, AgentSpec, OutputSpec, PolicySpec};
 use super::mistake::did_you_mean;
 use super::output::Output;
 use super::policy::{policy_of, targets_of};
@@ -13,6 +14,7 @@ use super::prompt::fill;
 use crate::react::{Speech, speaking};
 use crate::{Agent, Error, Stores};
 use paraph_gateway::{Dialect, DynTool, Fault, Gateway, Price, ToolSpec};
+use paraph_graph::Drawing;
 use paraph_models::ChatModel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,7 +79,9 @@ pub fn declared(file: &AgentFile, parts: Parts) -> Result<Agent, Error> {
         variables,
         built: BTreeMap::new(),
     };
-    let mut agent = building.agent(&file.name, &file.main, rules)?;
+    let agent = building.agent(&file.name, &file.main, rules)?;
+    let drawing = Called::of(file, &building.built).drawing(&agent, &file.main);
+    let mut agent = agent.drawn(drawing);
     let called = building.built.into_iter();
     agent.called = called
         .map(|(name, child)| (name, child.agent.gateway.clone()))
@@ -97,6 +101,20 @@ pub fn declared_reader(name: &str, dialect: Dialect, stores: Stores) -> Result<A
     };
     file.main.dialect = dialect;
     declared(&file, Parts::of(stores))
+}
+
+/// The drawing of a file's main agent, and of those that it calls. It needs no tools, so that nothing is opened for it.
+///
+/// # Errors
+/// [`Error::BadOutput`] for a form of answers that is none; [`Error::Graph`], which would be a mistake of this crate.
+pub fn declared_drawing(file: &AgentFile) -> Result<Drawing, Error> {
+    let mut file = file.clone();
+    for spec in std::iter::once(&mut file.main).chain(file.agents.values_mut()) {
+        // Rules are about tools, of which there are none here.
+        spec.policy = PolicySpec::default();
+        spec.prompt.clear();
+    }
+    Ok(declared(&file, Parts::of(Stores::in_memory()))?.drawing())
 }
 
 impl Parts {

@@ -224,6 +224,24 @@ fn the_graph_is_a_loop_of_two_nodes() {
     assert_eq!(names, ["__start__", "model", "tools", "__end__"]);
 }
 
+#[test]
+fn a_run_that_its_model_ends_is_over_at_the_model() {
+    let table = [
+        (Stop::LlmEmpty, MODEL),
+        (Stop::MaxSteps, MODEL),
+        (Stop::LoopDetected, TOOLS.name()),
+    ];
+    for (stop, from) in table {
+        let asked = vec![Message::human("hi")];
+        let state = ReactState {
+            messages: paraph_graph::List::from_items(asked),
+            ending: Some(Ending::from(stop.clone())),
+            ..ReactState::default()
+        };
+        assert_eq!(Application::route(&state).from, from, "{stop}");
+    }
+}
+
 /// A store of which one write fails, and has happened or not.
 struct FailsOnce {
     inner: Store,

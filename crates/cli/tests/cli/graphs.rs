@@ -103,3 +103,43 @@ fn contradictions_and_files_that_cannot_be_written_are_refused() {
     let left = std::fs::read_dir(sandbox.path("")).unwrap().count();
     assert_eq!(left, 2, "nothing else was written");
 }
+
+#[test]
+fn xray_opens_the_agents_that_an_agent_calls() {
+    let sandbox = Sandbox::new();
+    let text = "name = \"lead\"\nprompt = \"Lead.\"\n[tools]\nagents = [\"clerk\"]\n\
+                [agents.clerk]\nabout = \"Looks things up\"\nprompt = \"Look it up.\"\n";
+    sandbox.file("lead.toml", text);
+    let drawn = |args: &[&str]| {
+        let ended = sandbox.run(&[&["graph", "lead.toml"], args].concat());
+        assert_eq!((ended.code, ended.err.as_str()), (0, ""));
+        ended.out
+    };
+    let (shut, open) = (drawn(&[]), drawn(&["--xray"]));
+    assert!(
+        shut.contains("[[\"clerk\"]]") && !shut.contains("subgraph"),
+        "{shut}"
+    );
+    assert!(
+        open.contains("subgraph n3[\"clerk\"]\n        n3_n0([\"start\"])"),
+        "{open}"
+    );
+    for text in [&shut, &open] {
+        assert!(
+            text.contains("n2 -.->|\"calls\"| n3\n    n3 --> n2\n"),
+            "{text}"
+        );
+    }
+    let (shut, open) = (
+        drawn(&["--format", "ascii"]),
+        drawn(&["--format", "ascii", "--xray"]),
+    );
+    assert!(shut.contains("clerk (subgraph)") && !open.contains("clerk (subgraph)"));
+    assert_eq!(
+        (
+            shut.matches("( start )").count(),
+            open.matches("( start )").count()
+        ),
+        (1, 2)
+    );
+}

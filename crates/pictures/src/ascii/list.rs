@@ -40,8 +40,8 @@ fn write_plan(text: &mut String, plan: &Plan, depth: usize) {
                 Style::OnError => "~~>",
             };
             let _ = match edge.kind {
-                Style::Fixed => writeln!(text, "{pad}  {arrow} {to}"),
-                _ => writeln!(text, "{pad}  {arrow} {to}  ({})", edge.kind.words()),
+                Style::Fixed if edge.label.is_none() => writeln!(text, "{pad}  {arrow} {to}"),
+                _ => writeln!(text, "{pad}  {arrow} {to}  ({})", edge.words()),
             };
         }
     }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Error,
-    layered::{Arranged, Link, Node as Slot, Spacing, arrange},
+    layered::{Arranged, Chain, Link, Node as Slot, Spacing, Stop, arrange},
     plan::{Edge, Kind, Node, Plan},
 };
 
@@ -63,6 +63,7 @@ pub(super) fn draw(plan: &Plan, most: usize, least: usize) -> Result<Result<Grid
             .edges
             .iter()
             .filter(|edge| edge.from == place && edge.to == place);
+        let texts: Vec<&str> = loops.clone().filter_map(written).collect();
         let loops = loops.count();
         // There is place for one edge from a node to itself, and at a box of one row for none.
         let is_low = matches!(node.kind, Kind::Start | Kind::End);
@@ -76,7 +77,8 @@ pub(super) fn draw(plan: &Plan, most: usize, least: usize) -> Result<Result<Grid
             },
             _ => None,
         };
-        faces.push(face(node, inside, loops * LOOP, least));
+        let beside: usize = texts.iter().map(|text| columns(text) + 1).sum();
+        faces.push(face(node, inside, loops * LOOP + beside, least));
     }
     let slots: Vec<Slot> = faces
         .iter()
@@ -90,7 +92,8 @@ pub(super) fn draw(plan: &Plan, most: usize, least: usize) -> Result<Result<Grid
     let link = |edge: &Edge| Link {
         from: edge.from,
         to: edge.to,
-        label: None,
+        // What is even has its middle on a column; two more, so that two labels do not read as one.
+        label: written(edge).map(|text| (columns(text) / 2 * 2 + 2) as f64),
     };
     let links: Vec<Link> = plan.edges.iter().map(link).collect();
     let arranged = arrange(&slots, &links, &SPACING)?;
@@ -100,6 +103,12 @@ pub(super) fn draw(plan: &Plan, most: usize, least: usize) -> Result<Result<Grid
     }
     Ok(Sheet::new(plan, &arranged, faces)
         .map_or(Err(Unfit::Tangled), |sheet| Ok(sheet.drawn(width))))
+}
+
+/// What is written on an edge. That one is followed on an error is said by its characters and the legend.
+fn written(edge: &Edge) -> Option<&str> {
+    let label = edge.label.as_deref()?;
+    (edge.words() != edge.kind.words()).then_some(label)
 }
 
 fn face(node: &Node, inside: Option<Grid>, room: usize, least: usize) -> Face {
@@ -142,6 +151,9 @@ impl<'a> Sheet<'a> {
         for (spot, face) in arranged.nodes.iter().zip(&faces) {
             heights[spot.layer] = face.height.max(heights[spot.layer]);
         }
+        for stop in arranged.chains.iter().filter_map(labelled) {
+            heights[stop.layer] = heights[stop.layer].max(1);
+        }
         let mut layers = Vec::with_capacity(arranged.layers);
         let mut y = 0;
         for (layer, height) in heights.into_iter().enumerate() {
@@ -180,6 +192,13 @@ impl<'a> Sheet<'a> {
         }
         for (place, edge) in self.plan.edges.iter().enumerate() {
             self.turns(&mut grid, place, edge);
+        }
+        for (edge, chain) in self.plan.edges.iter().zip(&self.arranged.chains) {
+            if let (Some(text), Some(stop)) = (written(edge), labelled(chain)) {
+                let (top, bottom) = self.layers[stop.layer];
+                let x = (stop.x as usize).saturating_sub(columns(text) / 2);
+                grid.write(x, top + (bottom - top) / 2, text);
+            }
         }
         for ((node, face), &spot) in self.plan.nodes.iter().zip(&self.faces).zip(&self.spots) {
             boxed(&mut grid, node, face, spot);
@@ -269,6 +288,11 @@ impl<'a> Sheet<'a> {
     }
 }
 
+/// Where an edge's label stands.
+fn labelled(chain: &Chain) -> Option<&Stop> {
+    chain.label.and_then(|label| chain.stops.get(label))
+}
+
 /// The segments of all chains, without rows.
 fn segments(plan: &Plan, arranged: &Arranged) -> Vec<Vec<Segment>> {
     let ways = plan
@@ -351,4 +375,7 @@ fn around(grid: &mut Grid, spot: Spot, edge: &Edge) {
     (top..=bottom).for_each(|y| grid.set(right, y, down));
     grid.set(right, top, '+');
     grid.set(right, bottom, '+');
+    if let Some(text) = written(edge) {
+        grid.write(right + 2, top + 1, text);
+    }
 }

@@ -27,6 +27,20 @@ fn a_fan_out_and_a_join() {
 }
 
 #[test]
+fn labels_stand_on_the_lines_and_beside_loops() {
+    let text = "S -> ask; ask ?>calls_tools tools; ask ?>answers E; tools ?>has_results ask; tools ?>again tools";
+    assert_eq!(
+        ascii(&drawing(text), false, 80).unwrap(),
+        include_str!("goldens/labels.txt")
+    );
+    let listed = ascii(&drawing(text), false, 12).unwrap();
+    assert!(
+        listed.contains("  ..> tools  (conditional: calls tools)\n"),
+        "{listed}"
+    );
+}
+
+#[test]
 fn errors_marks_and_an_edge_to_itself() {
     let drawing =
         drawing("S -> fetch*; fetch -> store_; fetch !> recover; store ?> store E; recover -> E");
@@ -112,6 +126,10 @@ proptest! {
         }
         if !is_list {
             prop_assert!(text.lines().all(|line| line.chars().count() <= 80), "{}", text);
+            let labels = drawing.edges.iter().filter_map(|edge| edge.label.as_deref());
+            for label in labels.map(str::trim).filter(|label| label.len() <= 14 && !label.is_empty()) {
+                prop_assert!(text.contains(label), "{label:?} in\n{text}");
+            }
             let arrows = |arrow| text.matches(arrow).count();
             let edges: std::collections::BTreeSet<_> = drawing.edges.iter().map(|e| format!("{e:?}")).collect();
             prop_assert!(

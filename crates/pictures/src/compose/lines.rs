@@ -17,13 +17,10 @@ const ARROW: f64 = 9.0;
 /// How far the first edge from a node to itself goes out, and each further one beyond the last.
 const LOOP: f64 = 30.0;
 const FURTHER: f64 = 12.0;
+/// Between such an edge and its label, and between two labels.
+const BESIDE: f64 = 3.0;
 /// Half the distance between where such an edge leaves and where it comes back.
 const MOUTH: f64 = 8.0;
-
-/// What is written on an edge.
-pub(super) fn label(style: Style) -> Option<&'static str> {
-    (style == Style::OnError).then_some("error")
-}
 
 /// How much room a node needs at its right for edges to itself.
 pub(super) fn room(plan: &Plan, node: usize, font: &Font) -> f64 {
@@ -31,21 +28,19 @@ pub(super) fn room(plan: &Plan, node: usize, font: &Font) -> f64 {
     let Some(further) = loops.len().checked_sub(1) else {
         return 0.0;
     };
-    let texts = loops.iter().filter_map(|edge| label(edge.kind));
-    let widest = texts
-        .map(|text| font.width(text, SMALL) + 6.0)
-        .fold(0.0, f64::max);
-    LOOP + FURTHER * further as f64 + widest
+    let texts = loops.iter().filter_map(|edge| edge.label.as_deref());
+    let widths = texts.map(|text| font.width(text, SMALL) + 6.0 + BESIDE);
+    LOOP + FURTHER * further as f64 + widths.sum::<f64>()
 }
 
-/// The edges from a node to itself, those with a label last.
+/// The edges from a node to itself, from the innermost; their labels stand beside one another in the same order.
 fn loops(plan: &Plan, node: usize) -> Vec<&Edge> {
     let own = plan
         .edges
         .iter()
         .filter(|edge| edge.from == node && edge.to == node);
     let mut loops: Vec<&Edge> = own.collect();
-    loops.sort_by_key(|edge| edge.kind);
+    loops.sort_by_key(|edge| (edge.label.is_some(), edge.kind));
     loops
 }
 
@@ -75,7 +70,7 @@ fn titled(plan: &Plan, edge: &Edge, shapes: Vec<Shape>) -> Group {
     let name = |node: usize| plan.nodes.get(node).map_or("", |node| node.full.as_str());
     let (from, to) = (name(edge.from), name(edge.to));
     Group {
-        title: format!("{from} → {to} ({})", edge.kind.words()),
+        title: format!("{from} → {to} ({})", edge.words()),
         shapes,
     }
 }
@@ -182,19 +177,30 @@ pub(super) fn draw_labels(
     } else {
         Role::Plate
     };
-    for (edge, chain) in plan.edges.iter().zip(&arranged.chains) {
-        let Some(words) = label(edge.kind) else {
-            continue;
-        };
-        let width = font.width(words, SMALL) + 6.0;
-        let at = match chain.label.and_then(|label| chain.stops.get(label)) {
-            Some(stop) => Point::new(stop.x, rows.middle(stop.layer)),
-            None => {
-                let spot = spots[edge.from];
-                let out = room(plan, edge.from, font) - width / 2.0;
-                Point::new(spot.x + spot.width + out, spot.y + spot.height / 2.0)
-            }
-        };
+    let width = |words: &str| font.width(words, SMALL) + 6.0;
+    let stops = plan.edges.iter().zip(&arranged.chains);
+    let mut places: Vec<(&Edge, &str, Point)> = stops
+        .filter_map(|(edge, chain)| {
+            let stop = chain.label.and_then(|label| chain.stops.get(label))?;
+            let at = Point::new(stop.x, rows.middle(stop.layer));
+            Some((edge, edge.label.as_deref()?, at))
+        })
+        .collect();
+    for (node, spot) in spots.iter().enumerate() {
+        let loops = loops(plan, node);
+        let lines = LOOP + FURTHER * loops.len().saturating_sub(1) as f64;
+        let mut x = spot.x + spot.width + lines;
+        for edge in loops {
+            let Some(words) = edge.label.as_deref() else {
+                continue;
+            };
+            let middle = x + BESIDE + width(words) / 2.0;
+            places.push((edge, words, Point::new(middle, spot.y + spot.height / 2.0)));
+            x = middle + width(words) / 2.0;
+        }
+    }
+    for (edge, words, at) in places {
+        let width = width(words);
         let rect = Rect {
             x: at.x - width / 2.0,
             y: at.y - PLATE / 2.0,

@@ -53,6 +53,20 @@ fn plates(scene: &Scene) -> Vec<Rect> {
     plates.collect()
 }
 
+/// The labels of a scene, with the titles of the edges that they belong to.
+fn titled_plates(scene: &Scene) -> Vec<(&str, Rect)> {
+    let groups = scene.groups.iter();
+    let found = groups.filter_map(|group| match group.shapes.first() {
+        Some(Shape::Box {
+            rect,
+            role: Role::Plate | Role::FramePlate,
+            ..
+        }) => Some((group.title.as_str(), *rect)),
+        _ => None,
+    });
+    found.collect()
+}
+
 fn around(one: Rect, other: Rect) -> Rect {
     let (x, y) = (one.x.min(other.x), one.y.min(other.y));
     Rect {
@@ -129,50 +143,55 @@ fn check(scene: &Scene) -> Result<(), TestCaseError> {
             prop_assert!(holds(frame, one) || !overlap(frame, one));
         }
     }
-    for group in scene
-        .groups
-        .iter()
-        .filter(|group| group.title.contains('→'))
-    {
-        for shape in &group.shapes {
-            match shape {
-                Shape::Line { start, curves, .. } => {
-                    for point in points(*start, curves) {
-                        let inside = |rect: &&Rect| {
-                            point.x > rect.x + 0.02
-                                && point.x < rect.x + rect.width - 0.02
-                                && point.y > rect.y + 0.02
-                                && point.y < rect.y + rect.height - 0.02
-                        };
-                        let hit = nodes.iter().find(inside);
-                        prop_assert!(
-                            hit.is_none(),
-                            "{} runs through {:?} at {:?}",
-                            group.title,
-                            hit,
-                            point
-                        );
-                        prop_assert!(point.x >= 0.0 && point.x <= scene.width);
-                        prop_assert!(point.y >= 0.0 && point.y <= scene.height);
-                    }
-                }
-                Shape::Arrow {
-                    points: [tip, ..], ..
-                } => {
-                    let touches = |rect: &Rect| {
-                        let (right, bottom) = (rect.x + rect.width, rect.y + rect.height);
-                        let across = tip.x > rect.x && tip.x < right;
-                        across && ((tip.y - rect.y).abs() < 0.02 || (tip.y - bottom).abs() < 0.02)
-                            || (tip.x - right).abs() < 0.02 && tip.y > rect.y && tip.y < bottom
+    let lines = scene.groups.iter();
+    for group in lines.filter(|group| group.title.contains('→')) {
+        check_line(scene, group, (&nodes, &frames))?;
+    }
+    Ok(())
+}
+
+/// That a line keeps out of boxes and of other lines' labels, stays in the picture, and ends at a box.
+fn check_line(
+    scene: &Scene,
+    group: &Group,
+    (nodes, frames): (&[Rect], &[Rect]),
+) -> Result<(), TestCaseError> {
+    for shape in &group.shapes {
+        match shape {
+            Shape::Line { start, curves, .. } => {
+                for point in points(*start, curves) {
+                    let inside = |rect: &Rect| {
+                        point.x > rect.x + 0.02
+                            && point.x < rect.x + rect.width - 0.02
+                            && point.y > rect.y + 0.02
+                            && point.y < rect.y + rect.height - 0.02
                     };
-                    prop_assert!(
-                        nodes.iter().chain(&frames).any(touches),
-                        "{} ends nowhere",
-                        group.title
-                    );
+                    let hit = nodes.iter().find(|rect| inside(rect));
+                    let title = &group.title;
+                    prop_assert!(hit.is_none(), "{title} runs through {hit:?} at {point:?}");
+                    let mut labels = titled_plates(scene).into_iter();
+                    let hit = labels.find(|(other, rect)| other != title && inside(rect));
+                    prop_assert!(hit.is_none(), "{title} runs through the label {hit:?}");
+                    prop_assert!(point.x >= 0.0 && point.x <= scene.width);
+                    prop_assert!(point.y >= 0.0 && point.y <= scene.height);
                 }
-                _ => {}
             }
+            Shape::Arrow {
+                points: [tip, ..], ..
+            } => {
+                let touches = |rect: &Rect| {
+                    let (right, bottom) = (rect.x + rect.width, rect.y + rect.height);
+                    let across = tip.x > rect.x && tip.x < right;
+                    across && ((tip.y - rect.y).abs() < 0.02 || (tip.y - bottom).abs() < 0.02)
+                        || (tip.x - right).abs() < 0.02 && tip.y > rect.y && tip.y < bottom
+                };
+                prop_assert!(
+                    nodes.iter().chain(frames).any(touches),
+                    "{} ends nowhere",
+                    group.title
+                );
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -241,4 +260,30 @@ fn marks_stand_below_the_name_and_in_the_title() {
         "b → c (always)",
     ];
     assert_eq!(titles, expected);
+}
+
+#[test]
+fn labels_stand_on_their_edges_and_in_their_titles() {
+    let text = "S -> ask; ask ?>calls_tools tools; ask ?>answers E; tools -> ask; ask ?>form ask";
+    let scene = scene(&drawing(text), false);
+    let titles: Vec<&str> = titled_plates(&scene).iter().map(|plate| plate.0).collect();
+    assert_eq!(
+        titles,
+        [
+            "ask → tools (conditional: calls tools)",
+            "ask → end (conditional: answers)",
+            "ask → ask (conditional: form)",
+        ]
+    );
+    let shapes = scene.groups.iter().flat_map(|group| &group.shapes);
+    let written = shapes.filter_map(|shape| match shape {
+        Shape::Text {
+            text,
+            role: Role::Edge(_),
+            ..
+        } => Some(text.as_str()),
+        _ => None,
+    });
+    let written: Vec<&str> = written.collect();
+    assert_eq!(written, ["calls tools", "answers", "form"]);
 }
