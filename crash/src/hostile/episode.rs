@@ -304,6 +304,7 @@ fn asked_anew(row: &ActionRow) -> Waiting {
         says: said.says.clone(),
         expires_ms: said.expires_ms,
         due_ms: row.due_ms,
+        because: None,
     }
 }
 

@@ -34,6 +34,9 @@ pub struct Approval {
     /// When to look again, in milliseconds since the Unix epoch, without anybody's decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_ms: Option<u64>,
+    /// What the gateway found when it came to wait for this, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 impl From<Waiting> for Approval {
@@ -46,6 +49,7 @@ impl From<Waiting> for Approval {
             says: waiting.says,
             expires_ms: waiting.expires_ms,
             due_ms: waiting.due_ms,
+            because: waiting.because,
         }
     }
 }

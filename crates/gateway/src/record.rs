@@ -195,6 +195,9 @@ pub struct Waiting {
     pub expires_ms: u64,
     /// When to look again, in milliseconds since the Unix epoch; nothing if only a person can help.
     pub due_ms: Option<u64>,
+    /// What the gateway found when it came to wait for this, in words; nothing if people have to decide at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 /// Why a call waits.

@@ -253,6 +253,8 @@ pub(crate) type DynRun = dyn for<'c> Fn(Json, &'c ToolContext<'c>) -> BoxFuture<
 pub(crate) type DynLook =
     dyn Fn(Json, LookUp) -> BoxFuture<'static, Result<Found<ToolOutput>, ToolError>> + Send + Sync;
 
+pub(crate) type DynReady = dyn Fn() -> BoxFuture<'static, Result<(), ToolError>> + Send + Sync;
+
 /// A call of a tool that is known only at run time, of which nobody saw what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookUp {
@@ -296,6 +298,7 @@ pub struct DynTool {
     pub(crate) effect: Option<Arc<dyn effect::Erased>>,
     run: Box<DynRun>,
     look: Option<Box<DynLook>>,
+    ready: Option<Box<DynReady>>,
 }
 
 impl DynTool {
@@ -377,7 +380,22 @@ impl DynTool {
             effect: None,
             run: Box::new(run),
             look: None,
+            ready: None,
         }
+    }
+
+    /// The same tool, and what says whether a call of it could be carried out at all. It is asked before people are asked
+    /// about a call, within the tool's time; they are not asked in vain, and the call fails with the error's text.
+    #[must_use]
+    pub fn asked_when_ready<Fut>(
+        mut self,
+        ready: impl Fn() -> Fut + Send + Sync + 'static,
+    ) -> DynTool
+    where
+        Fut: Future<Output = Result<(), ToolError>> + Send + 'static,
+    {
+        self.ready = Some(Box::new(move || Box::pin(ready())));
+        self
     }
 
     /// The same tool, and what finds out what came of a call whose end nobody saw. It is asked before `retry` is. It

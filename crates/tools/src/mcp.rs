@@ -15,6 +15,7 @@ mod pin;
 mod process;
 mod session;
 mod settings;
+mod strays;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -157,8 +158,18 @@ impl McpClient {
                 called.map_err(|error| ToolError::new(error.to_string()))
             }
         };
+        let (asked, own, shown) = (
+            Arc::clone(&self.session),
+            listed.tool.name.to_string(),
+            listed.name.clone(),
+        );
+        let ready = move || {
+            let (session, own, shown) = (Arc::clone(&asked), own.clone(), shown.clone());
+            async move { session.refused(&own, &shown).await }
+        };
         let settings = &self.session.settings;
-        let mut tool = DynTool::with_progress(listed.name.clone(), about, schema, run);
+        let tool = DynTool::with_progress(listed.name.clone(), about, schema, run);
+        let mut tool = tool.asked_when_ready(ready);
         tool.level = settings.level(&listed.tool.name);
         // It may have to be started and asked for its tools before the call.
         tool.timeout = settings.start_limit() * 2 + settings.call_limit() + GRACE;

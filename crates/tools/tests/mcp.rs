@@ -115,6 +115,27 @@ async fn a_dropped_client_ends_its_server_and_so_does_a_killed_process() {
 }
 
 #[tokio::test]
+async fn what_a_server_started_in_another_session_ends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pids = folder.path().join("pids");
+    let Some(astray) = server("astray", &pids) else {
+        return;
+    };
+    let running =
+        || -> Vec<u32> { serde_json::from_str(&std::fs::read_to_string(&pids).unwrap()).unwrap() };
+    for closes in [true, false] {
+        let client = connect(&astray).await;
+        let mine = running();
+        assert!(mine.len() == 2 && mine.iter().all(|pid| rude::is_running(*pid)));
+        match closes {
+            true => client.close().await,
+            false => drop(client),
+        }
+        assert!(all_gone(&mine).await, "{mine:?}");
+    }
+}
+
+#[tokio::test]
 #[ignore = "run by another test, which kills it"]
 async fn holds_a_server_until_it_is_killed() {
     let Some(pids) = std::env::var_os("PARAPH_TEST_PIDS") else {

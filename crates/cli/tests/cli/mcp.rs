@@ -147,30 +147,113 @@ fn a_tool_runs_once_somebody_has_reviewed_it() {
     assert!(!again.out.contains("[mcp."), "{}", again.out);
 }
 
+/// A server whose tools write, each call of which a person has to approve.
+fn writing(server: &str, tool: &str) -> String {
+    let server = server.replace("\"read\"", "\"write\"");
+    format!("{server}[policy]\napprove = [\"{tool}\"]\n")
+}
+
+/// The id and the digest of the only approval that a run waits for.
+fn waits(asked: &Ended) -> (String, String) {
+    assert_eq!(asked.code, 5, "{}", asked.err);
+    let approval = asked.json()["approvals"][0].clone();
+    let text = |name: &str| approval[name].as_str().unwrap().to_owned();
+    (text("id"), text("digest"))
+}
+
+#[test]
+fn nobody_is_asked_about_a_call_of_a_tool_that_is_disabled() {
+    let sandbox = Sandbox::new();
+    let Some(notes) = server("notes", "changing", "tools.jsonl") else {
+        return;
+    };
+    sandbox
+        .file("clerk.toml", &agent(&writing(&notes, "notes__echo")))
+        .file("tools.jsonl", &echo("Says it back."));
+    let ended = echoes(&sandbox, "clerk.toml");
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert_eq!(
+        ended.json()["trace"][0]["stop_reason"],
+        json!("tool_error:notes__echo")
+    );
+    let why = "nobody has reviewed";
+    assert!(read(&ended).contains(why), "{}", read(&ended));
+    let listed = sandbox.run(&["approvals", "list", "--all", "--json"]);
+    assert_eq!(
+        (listed.code, listed.json()),
+        (0, json!([])),
+        "{}",
+        listed.err
+    );
+}
+
 #[test]
 fn an_approved_call_that_was_never_sent_is_a_plain_failure() {
     let sandbox = Sandbox::new();
     let Some(notes) = server("notes", "changing", "tools.jsonl") else {
         return;
     };
-    let writes = notes.replace("\"read\"", "\"write\"") + "[policy]\napprove = [\"notes__echo\"]\n";
+    let file = "clerk.toml";
+    let writes = writing(&notes, "notes__echo");
     sandbox
-        .file("clerk.toml", &agent(&writes))
+        .file(file, &agent(&writes))
         .file("tools.jsonl", &echo("Says it back."));
-    let asked = echoes(&sandbox, "clerk.toml");
-    assert_eq!(asked.code, 5, "{}", asked.err);
-    let approval = asked.json()["approvals"][0].clone();
-    let text = |name: &str| approval[name].as_str().unwrap().to_owned();
-    let (id, digest) = (text("id"), text("digest"));
+    let pins = to_paste(&sandbox.run(&["doctor", file, "--online"]));
+    sandbox.file(file, &agent(&format!("{writes}{pins}")));
+    let (id, digest) = waits(&echoes(&sandbox, file));
+    // It changes between the proposal and the approval, so the server is not asked.
+    sandbox.file("tools.jsonl", &echo("Says it back, and mails it."));
     let done = sandbox.run(&["approvals", "approve", &id, "--digest", &digest, "--json"]);
     assert_eq!(done.code, 0, "{}", done.err);
-    // Nobody has reviewed the tool, so the server was not asked.
     assert_eq!(
         done.json()["trace"][0]["stop_reason"],
         json!("tool_error:notes__echo")
     );
     let shown = sandbox.run(&["approvals", "show", &id, "--json"]).json();
     assert_eq!(shown["state"], "failed", "{shown}");
+}
+
+#[test]
+fn why_nobody_saw_what_came_of_a_call_is_said_and_stays_said() {
+    let sandbox = Sandbox::new();
+    let Some(notes) = server("notes", "plain", "unused") else {
+        return;
+    };
+    let writes =
+        writing(&notes, "notes__crash").replace("levels", "trust_first_sight = true\nlevels");
+    sandbox.file("clerk.toml", &agent(&writes));
+    let spec = sandbox.lines(&[&calls("notes__crash", json!({})), &says("Done.")]);
+    let asked = sandbox.run(&["run", "clerk.toml", "x", "--json", "--model", &spec]);
+    let (id, digest) = waits(&asked);
+    let done = sandbox.run(&["approvals", "approve", &id, "--digest", &digest]);
+    assert_eq!(done.code, 5, "{}", done.err);
+    let first = "the MCP server `notes`";
+    let words = |text: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.trim_start().starts_with("why "));
+        line.unwrap_or_else(|| panic!("no reason in {text}"))
+            .trim()
+            .to_owned()
+    };
+    assert!(words(&done.out).contains(first), "{}", done.out);
+    // Once it was looked up, which only a person can do, the first reason is still there.
+    let run = sandbox.run(&["runs", "list", "--json"]).json()[0]["run_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let since = "; looked up since: nobody but a person can find out what came of it";
+    let again = (0..200).find_map(|_| {
+        // It is looked up when it is due, a moment after it was sent.
+        std::thread::sleep(Duration::from_millis(100));
+        let again = sandbox.run(&["runs", "resume", &run]);
+        words(&again.out).ends_with(since).then_some(again)
+    });
+    let shown = sandbox.run(&["approvals", "show", &id]);
+    for text in [&again.unwrap().out, &shown.out] {
+        let why = words(text);
+        assert!(why.contains(first) && why.ends_with(since), "{why}");
+    }
 }
 
 #[test]

@@ -408,14 +408,14 @@ impl Session {
                 looked_up(tool.timeout, effect.clone(), (&row, since)).await
             }
         };
-        let ended = |why: &str| self.ended(why, now_ms);
+        let ended = |why: &str| self.ended(&first_and(&row, why), now_ms);
         let next = match found {
             // What is handed over is signed, however often: the store may say anything of what was before.
             Ok(Found::SendAgain) => match self.drifted(tool, &row, now_ms) {
                 None => return self.send(ticket, tool, (row, now_ms), injections).await,
                 Some(why) => row.lose_sight(ended(&why), None),
             },
-            Ok(Found::Done(receipt)) => row.succeed(receipt, ended("")),
+            Ok(Found::Done(receipt)) => row.succeed(receipt, self.ended("", now_ms)),
             Ok(Found::NotYet(wait)) => {
                 row.lose_sight(ended("it may still arrive"), Some(later(now_ms, wait)))
             }
@@ -433,6 +433,17 @@ impl Session {
         ticket.place.in_doubt = true;
         let settled = self.write_down(&row, next, record, of_call).await?;
         self.take(ticket, settled).map(Look::Over)
+    }
+}
+
+/// Why nobody saw what came of an attempt, which stays the first that is said of it, and what was found out since.
+fn first_and(row: &ActionRow, found: &str) -> String {
+    const SINCE: &str = "; looked up since: ";
+    let known = row.ended.as_ref().map_or("", |ended| ended.why.as_str());
+    let first = known.split(SINCE).next().unwrap_or_default();
+    match first.is_empty() {
+        true => found.to_owned(),
+        false => format!("{first}{SINCE}{found}"),
     }
 }
 

@@ -192,13 +192,17 @@ impl Session {
         Ok(None)
     }
 
-    /// What the effect finds out about its arguments, within the run's time; or why the call fails.
+    /// What the effect finds out about its arguments, within the run's time; or why the call fails, because of them or
+    /// because the tool could not be called at all.
     async fn resolve(
         &self,
         tool: &Registered,
         args: &Json,
     ) -> Result<Result<Resolved, Failure>, Stop> {
-        let looking = resolved(tool, args);
+        let looking = async {
+            tool.ready().await?;
+            resolved(tool, args).await
+        };
         let Ok(found) = self.0.budget.within(tool.timeout, looking).await else {
             return match self.0.budget.time_left().is_zero() {
                 true => Err(Stop::MaxSeconds),
@@ -405,6 +409,7 @@ pub(super) fn impossible(row: &ActionRow) -> Stop {
 
 pub(super) fn waiting(row: &ActionRow, why: Why) -> Waiting {
     let said = &row.action.said;
+    let because = row.ended.as_ref().filter(|ended| !ended.why.is_empty());
     Waiting {
         why,
         action: row.id(),
@@ -414,6 +419,7 @@ pub(super) fn waiting(row: &ActionRow, why: Why) -> Waiting {
         says: said.says.clone(),
         expires_ms: said.expires_ms,
         due_ms: row.due_ms,
+        because: because.map(|ended| ended.why.clone()),
     }
 }
 

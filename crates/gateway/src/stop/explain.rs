@@ -278,8 +278,8 @@ fn model_words(kind: LlmError) -> Words {
             "Check that the base URL speaks the expected protocol.",
         ),
         LlmError::ScriptExhausted => (
-            "The scripted model has no line left.",
-            "Add lines to the script, or look in the trace for a call that it did not expect.",
+            "The script or the recording that stands for the model has no answer to this.",
+            "Look in the trace for a call that it did not expect; add lines to the script, or record again.",
         ),
     }
 }

@@ -3,7 +3,9 @@
 //! Called by the session after all checks have passed. Panics of a tool end here.
 
 use super::schema::Schema;
-use super::{DynTool, IntoOutput, Open, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use super::{
+    DynReady, DynTool, IntoOutput, Open, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
 use crate::effect::{self, Effect, Prepared};
 use crate::json::Json;
 use futures::FutureExt as _;
@@ -24,6 +26,7 @@ pub(crate) struct Registered {
     pub(crate) output_cap: usize,
     /// What does it, if it changes the world: then `run` is not asked.
     pub(crate) effect: Option<Arc<dyn effect::Erased>>,
+    ready: Option<Box<DynReady>>,
     schema: Schema,
     run: Box<dyn Erased>,
 }
@@ -34,6 +37,7 @@ pub(crate) struct Named {
     timeout: Duration,
     output_cap: usize,
     effect: Option<Arc<dyn effect::Erased>>,
+    ready: Option<Box<DynReady>>,
     run: Box<dyn Erased>,
 }
 
@@ -63,6 +67,7 @@ impl Named {
             timeout: tool.timeout(),
             output_cap: tool.output_cap(),
             effect: None,
+            ready: None,
             run: Box::new(Typed(tool)),
         }
     }
@@ -79,6 +84,7 @@ impl Named {
             timeout: effect.timeout(),
             output_cap: super::DEFAULT_OUTPUT_CAP,
             effect: Some(effect::typed(effect)),
+            ready: None,
             run: Box::new(Nothing),
         }
     }
@@ -103,6 +109,7 @@ impl Named {
             timeout: tool.timeout,
             output_cap: tool.output_cap,
             effect,
+            ready: tool.ready,
             run,
         }
     }
@@ -124,6 +131,7 @@ impl Named {
             timeout: super::DEFAULT_TIMEOUT,
             output_cap: super::DEFAULT_OUTPUT_CAP,
             effect: None,
+            ready: None,
             run: Box::new(Function(run, PhantomData)),
         }
     }
@@ -141,6 +149,7 @@ impl Named {
             timeout: self.timeout,
             output_cap: self.output_cap,
             effect: self.effect,
+            ready: self.ready,
             run: self.run,
         })
     }
@@ -150,6 +159,18 @@ impl Registered {
     /// Whether the schema accepts the arguments; the error says where it does not.
     pub(crate) fn check(&self, args: &Json) -> Result<(), String> {
         self.schema.check(args)
+    }
+
+    /// Whether a call of it could be carried out at all, as far as it says so.
+    pub(crate) async fn ready(&self) -> Result<(), ToolError> {
+        let Some(ready) = &self.ready else {
+            return Ok(());
+        };
+        let asked = AssertUnwindSafe(async { ready().await }).catch_unwind();
+        match asked.await {
+            Ok(answer) => answer,
+            Err(_) => Err(ToolError::new("it broke off with an internal error")),
+        }
     }
 
     /// What would be signed of a call with these arguments.

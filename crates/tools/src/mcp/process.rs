@@ -1,7 +1,8 @@
 //! A server's process: started with what is configured and nothing else, ended for certain.
 //!
 //! Called by `connection.rs`. The process leads a group of its own, so that what it starts ends with it. A small shell
-//! beside it waits for this process to go away: when it does, be it by SIGKILL, the shell ends the group.
+//! beside it waits for this process to go away: when it does, be it by SIGKILL, the shell ends the group. What left the
+//! group is ended by its mark (`strays.rs`).
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -13,6 +14,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::settings::McpServer;
+use super::strays::Mark;
 use crate::setting::Known;
 
 /// How long a server may take to end by itself after its input was closed, and again after it was asked to.
@@ -25,6 +27,7 @@ const MAX_STDERR: usize = 4_096;
 pub(super) struct Process {
     child: Child,
     group: Group,
+    mark: Mark,
     stderr: Arc<Mutex<VecDeque<u8>>>,
 }
 
@@ -49,6 +52,7 @@ impl Process {
         if let Some(dir) = &settings.dir {
             command.current_dir(dir);
         }
+        let mark = Mark::put(&mut command);
         Group::lead(&mut command);
         let child = command.spawn();
         let mut child = child.map_err(|error| format!("`{program}` cannot be started: {error}"))?;
@@ -62,6 +66,7 @@ impl Process {
         let process = Process {
             child,
             group,
+            mark,
             stderr: said,
         };
         Ok((process, stdout, stdin))
@@ -96,6 +101,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.group.kill();
+        self.mark.end_all();
     }
 }
 

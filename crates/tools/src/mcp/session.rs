@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use paraph_gateway::Progress;
+use paraph_gateway::{Progress, ToolError};
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -158,6 +158,15 @@ impl Session {
                 tool: shown.to_owned(),
                 why,
             }),
+        }
+    }
+
+    /// Whether a call of this tool would be refused as things stand, so that nobody is asked about it in vain. That the
+    /// server cannot be reached just now is no reason: it may be back by the time somebody has decided.
+    pub(super) async fn refused(&self, tool: &str, shown: &str) -> Result<(), ToolError> {
+        match self.ready(tool, shown).await {
+            Err(error @ Error::Disabled { .. }) => Err(ToolError::new(error.to_string())),
+            _ => Ok(()),
         }
     }
 

@@ -139,6 +139,10 @@ if manner == "deaf":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     child = subprocess.Popen(["/bin/sleep", "1000"])
     note_processes(child.pid)
+if manner == "astray":
+    # In a session of its own, and so in no group that could be ended with this one.
+    child = subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)
+    note_processes(child.pid)
 if manner == "mute":
     note_processes()
 if manner == "counted":
