@@ -16,8 +16,8 @@ use paraph_gateway::{
 };
 use paraph_graph::{Ctx, NodeError};
 use paraph_models::{
-    Assembler, ChatModel, ChatReply, ChatRequest, Estimate, FinishReason, Message, ModelError,
-    Repair, Repaired, Usage, estimate_message, repair,
+    Assembler, ChatModel, ChatReply, ChatRequest, Estimate, FinishReason, LimitWait, Message,
+    ModelError, Repair, Repaired, Usage, WaitListener, estimate_message, repair,
 };
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -261,10 +261,13 @@ impl<'r> Asking<'r> {
             Err(stop) if Unfinished::of(&stop).is_some() => return Err(stop.into()),
             Err(stop) => Err(Ending::from(stop)),
             Ok(held) => {
-                let answered = self.call(teller, &mut request).await;
+                let answered = self.call((teller, step), &mut request).await?;
                 self.settle(held, &answered, input).await?;
                 answered.map_err(|error| match error {
-                    Failed::Late => Ending::from(Stop::MaxSeconds),
+                    Failed::Late(waited) => Ending {
+                        detail: waited.map(|wait| format!("it waited for {}", wait.what)),
+                        ..Ending::from(Stop::MaxSeconds)
+                    },
                     Failed::Model(error) => self.model_ending(&error),
                 })
             }
@@ -307,13 +310,20 @@ impl<'r> Asking<'r> {
         }
     }
 
+    /// Makes the call, and tells for what it waits before it is made.
     async fn call(
         &self,
-        teller: &dyn Teller,
+        (teller, step): (&dyn Teller, u64),
         request: &mut ChatRequest,
-    ) -> Result<ChatReply, Failed> {
+    ) -> Result<Result<ChatReply, Failed>, NodeError> {
         let budget = self.session.budget();
         request.deadline = budget.deadline();
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        request.waits = Some(WaitListener::new(move |wait| {
+            // Nobody listens any more once the answer is there.
+            let _ = tell.send(wait);
+        }));
+        let request = &*request;
         let answer = async {
             match self.session.scope().dialect {
                 // Half an action is of no use to anybody.
@@ -321,11 +331,25 @@ impl<'r> Asking<'r> {
                 Dialect::Native => self.listen(teller, request).await,
             }
         };
-        match budget.within(Duration::MAX, answer).await {
+        let mut answer = std::pin::pin!(budget.within(Duration::MAX, answer));
+        let mut waits: Option<LimitWait> = None;
+        let answered = loop {
+            tokio::select! {
+                biased;
+                Some(wait) = told.recv() => {
+                    if let Some(wait) = &wait {
+                        teller.emit(waiting(step, wait)).await?;
+                    }
+                    waits = wait;
+                }
+                answered = &mut answer => break answered,
+            }
+        };
+        Ok(match answered {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(ModelError::OutOfTime)) | Err(Late::Run | Late::Own) => Err(Failed::Late),
+            Ok(Err(ModelError::OutOfTime)) | Err(Late::Run | Late::Own) => Err(Failed::Late(waits)),
             Ok(Err(error)) => Err(Failed::Model(error)),
-        }
+        })
     }
 
     /// Takes an answer in pieces, and shows each to whoever streams the run in messages mode.
@@ -356,7 +380,7 @@ impl<'r> Asking<'r> {
         let answer = self.model().complete(&request);
         let answered = match budget.within(Duration::MAX, answer).await {
             Ok(answered) => answered.map_err(Failed::Model),
-            Err(_) => Err(Failed::Late),
+            Err(_) => Err(Failed::Late(None)),
         };
         self.settle(held, &answered, input).await.ok()?;
         let reply = answered.ok()?;
@@ -463,9 +487,18 @@ impl<'r> Asking<'r> {
 
 /// How a model call failed.
 enum Failed {
-    /// The run's time was over.
-    Late,
+    /// The run's time was over, and for what the call waited by then.
+    Late(Option<LimitWait>),
     Model(ModelError),
+}
+
+fn waiting(step: u64, wait: &LimitWait) -> AgentEventData {
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    AgentEventData::ModelWaits {
+        step,
+        what: wait.what.clone(),
+        ms: wait.time.map(ms),
+    }
 }
 
 /// The provider and the model that answered, as in a spec.

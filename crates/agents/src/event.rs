@@ -78,6 +78,17 @@ pub enum AgentEventData {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         answered_by: Option<String>,
     },
+    /// The model is not asked yet: the call waits for the limits of its provider. Told once for each wait of a second
+    /// and more.
+    ModelWaits {
+        /// The step.
+        step: u64,
+        /// For what.
+        what: String,
+        /// Milliseconds, as far as that is known.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        ms: Option<u64>,
+    },
     /// The model gave no usable answer, or was not asked because it could not be paid for.
     ModelFailed {
         /// The step.

@@ -278,7 +278,7 @@ pub(crate) struct PrintingArgs {
     /// Print every event as a line of JSON
     #[arg(long)]
     pub(crate) events: bool,
-    /// Write every event as a line of JSON into FILE as well
+    /// Write every event as a line of JSON into FILE as well; a file that is there has to be empty or an older trace
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Write the report of a research run into FILE: .md, .html or .json
@@ -323,7 +323,7 @@ pub(crate) struct GraphArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Draw subgraphs open, with what is inside
+    /// Draw subgraphs, and agents that are called, open, with what is inside
     #[arg(long)]
     pub(crate) xray: bool,
     /// How many pixels of a PNG one pixel of the SVG becomes, from 0.1 to 8. Default: 2, less for a large graph

@@ -1,6 +1,6 @@
 //! Which model runs, with which settings, and what it costs.
 
-use crate::config::{Config, Source, micro_dollars, read_text};
+use crate::config::{Config, Found, Source, micro_dollars, read_text};
 use crate::failure::Failure;
 use crate::patience::{patiently, too_slow};
 use paraph_agents::{AgentInfo, Rehearsal};
@@ -136,11 +136,20 @@ impl Making<'_> {
             spec => self.alone(spec)?,
         };
         names.push(model.name().to_owned());
-        let others = stand_ins(self.config, self.agent, spec)?;
+        let (others, said) = stand_ins(self.config, self.agent, spec)?;
         if others.is_empty() {
             return Ok(model);
         }
-        let others = others.iter().map(|spec| self.alone(spec));
+        let others = others.iter().map(|spec| {
+            let made = self.alone(spec);
+            made.map_err(|failure| match (failure, &said) {
+                (Failure::Usage(why), Some(said)) => said.wrong(FALLBACK, why),
+                (Failure::Usage(why), None) => {
+                    Failure::Usage(format!("{}: `fallbacks`: {why}", self.agent.name))
+                }
+                (failure, _) => failure,
+            })
+        });
         let others: Vec<Arc<dyn ChatModel>> = others.collect::<Result<_, _>>()?;
         names.extend(others.iter().map(|other| other.name().to_owned()));
         Ok(Arc::new(Fallback::new(model, others)))
@@ -156,22 +165,26 @@ impl Making<'_> {
     }
 }
 
-/// The models that stand in for one that cannot answer. One that plays a script answers by itself.
+/// The setting that names them.
+const FALLBACK: &str = "fallback";
+
+/// The models that stand in for one that cannot answer, and the setting that says so if it is not the agent's file. One
+/// that plays a script answers by itself.
 fn stand_ins(
     config: &Config,
     agent: &AgentInfo,
     spec: &ModelSpec,
-) -> Result<Vec<ModelSpec>, Failure> {
-    const KEY: &str = "fallback";
+) -> Result<(Vec<ModelSpec>, Option<Found>), Failure> {
     let live = matches!(spec, ModelSpec::Provider { .. } | ModelSpec::Server { .. });
     if !live {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
-    let mut specs: Vec<ModelSpec> = match config.get(KEY)? {
+    let said = config.get(FALLBACK)?;
+    let mut specs: Vec<ModelSpec> = match &said {
         Some(found) => {
             let specs = found.text.split(',').filter(|text| !text.trim().is_empty());
             let specs: Result<_, _> = specs.map(str::parse).collect();
-            specs.map_err(|error| found.wrong(KEY, error))?
+            specs.map_err(|error| found.wrong(FALLBACK, error))?
         }
         None => {
             let specs: Result<_, _> = agent.fallbacks.iter().map(|text| text.parse()).collect();
@@ -179,7 +192,7 @@ fn stand_ins(
         }
     };
     specs.retain(|other| other != spec);
-    Ok(specs)
+    Ok((specs, said))
 }
 
 /// The price that no answer of these models exceeds, or a model whose price is not known.

@@ -169,6 +169,9 @@ pub(crate) fn check_thread_name(flag: &str, name: &str) -> Result<(), Failure> {
         _ if name.contains('\0') => Err(Failure::Usage(format!(
             "{flag}: a name has no NUL in it, for no command could be given it"
         ))),
+        1.. if name.trim().is_empty() => Err(Failure::Usage(format!(
+            "{flag}: a name has something in it that can be seen"
+        ))),
         1..=LONGEST_THREAD => Ok(()),
         count => Err(Failure::Usage(format!(
             "{flag}: a name has 1 to {LONGEST_THREAD} characters, not {count}"

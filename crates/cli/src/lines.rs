@@ -9,7 +9,7 @@ use paraph_graph::{Logged, RunId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// An event with the time at which it was told.
@@ -87,10 +87,16 @@ pub(crate) struct TraceFile {
 }
 
 impl TraceFile {
-    /// Creates the file, or empties it.
+    /// Creates the file, or empties it if it is a trace. A slip such as the agent's own file stays as it is.
     pub(crate) fn create(path: &Path) -> Result<TraceFile, Failure> {
         let wrong =
             |error: std::io::Error| Failure::Usage(format!("--trace: {}: {error}", path.display()));
+        if !may_be_replaced(path) {
+            return Err(Failure::Usage(format!(
+                "--trace: {} is there and is no trace, and stays as it is: name another file, or delete this one",
+                path.display()
+            )));
+        }
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
@@ -127,6 +133,34 @@ impl TraceFile {
     }
 }
 
+/// Whether a file may be written over: it is not there, is empty, is no file of the disk, or begins with an event.
+fn may_be_replaced(path: &Path) -> bool {
+    /// An event before any text of a person's or a model's comes.
+    const BEGINNING: u64 = 4_096;
+    let Ok(found) = std::fs::metadata(path) else {
+        return true;
+    };
+    if !found.is_file() || found.len() == 0 {
+        return true;
+    }
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut first));
+    // What cannot be read cannot be looked at; opening it says why.
+    read.is_err() || is_event(&first)
+}
+
+/// Whether a file begins as [`line`] writes an event.
+fn is_event(first: &[u8]) -> bool {
+    let Ok(line) = std::str::from_utf8(first.split(|&byte| byte == b'\n').next().unwrap_or(first))
+    else {
+        return false;
+    };
+    let rest = line
+        .strip_prefix("{\"seq\":")
+        .map(|rest| rest.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+    rest.is_some_and(|rest| rest.starts_with(",\"time\":\"") && rest.contains("\"run_id\":\""))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that fails has panicked")]
@@ -156,6 +190,48 @@ mod tests {
             )
         );
         assert!(logged(&entry("["), "t").is_err());
+    }
+
+    #[test]
+    fn only_traces_and_empty_files_are_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let event = AgentEvent {
+            seq: 12,
+            run_id: entry("").run,
+            thread_id: "t".to_owned(),
+            data: AgentEventData::StepStarted {
+                step: 3,
+                max_steps: None,
+            },
+        };
+        let event = line(&event).unwrap();
+        let long = format!(
+            "{}{}\n",
+            &event[..event.len() - 1],
+            ",\"x\":\"é\"}".repeat(4_000)
+        );
+        let table = [
+            ("", true),
+            (&*format!("{event}\n{event}\n"), true),
+            (&event, true),
+            (&long, true),
+            ("name = \"clerk\"\n", false),
+            ("{\"seq\":1}\n", false),
+            ("{\"time\":\"\",\"run_id\":\"\"}", false),
+            ("\n", false),
+            ("SQLite format 3\0", false),
+        ];
+        for (text, replaced) in table {
+            let path = folder.path().join("file");
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(may_be_replaced(&path), replaced, "{text:.60}");
+            let made = TraceFile::create(&path);
+            assert_eq!(made.is_ok(), replaced);
+            let left = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(left, if replaced { "" } else { text });
+        }
+        assert!(may_be_replaced(&folder.path().join("nothing")));
+        assert!(may_be_replaced(Path::new("/dev/null")));
     }
 
     #[test]

@@ -152,6 +152,14 @@ impl Trace {
             AgentEventData::ModelFailed { .. } | AgentEventData::Decided { .. } => {
                 self.thought(&event.data)
             }
+            AgentEventData::ModelWaits { step, what, ms } => {
+                let time = ms.map_or(String::new(), |ms| {
+                    format!(", about {} s", ms.div_ceil(1_000))
+                });
+                let what = printable_line(what, DETAIL);
+                let line = format!("{}  think  waits for {what}{time}", self.step(*step));
+                Some(self.screen.paint(Ink::Yellow, &line))
+            }
             AgentEventData::ToolProgress {
                 step, tool, data, ..
             } => {

@@ -21,6 +21,7 @@ pub use chunk::{Chunk, FinishReason, ReasoningDelta, ToolCallDelta};
 pub(crate) use reasoning::SignedBlock;
 
 use crate::error::ModelError;
+use crate::limits::WaitListener;
 use crate::message::{Message, Usage};
 use crate::tokens::Estimate;
 
@@ -155,6 +156,8 @@ pub struct ChatRequest {
     pub deadline: Option<Instant>,
     /// The model's context in tokens, if known: a request estimated above it is refused before it is sent.
     pub context_window: Option<usize>,
+    /// Who is told when the call waits for the limits of its provider.
+    pub waits: Option<WaitListener>,
 }
 
 impl ChatRequest {
@@ -169,6 +172,7 @@ impl ChatRequest {
             response_format: ResponseFormat::Text,
             deadline: None,
             context_window: None,
+            waits: None,
         }
     }
 

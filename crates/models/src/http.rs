@@ -8,6 +8,7 @@
 mod client;
 mod count;
 mod events;
+mod halves;
 mod refusal;
 mod server;
 mod sse;
@@ -24,6 +25,8 @@ pub(crate) use count::{count, counts, record};
 pub(crate) use events::{Event, EventReader};
 pub(crate) use refusal::{Refusal, WireError};
 pub(crate) use server::{Auth, Failure, MAX_BODY_BYTES, Post, Server, base_url, read_body};
+
+use halves::Halves;
 
 use crate::chat::{ChatModel, ChatReply, ChatRequest, Chunk, ChunkStream, collect};
 use crate::error::{ModelError, shorten};
@@ -115,6 +118,17 @@ impl<P: Protocol> Remote<P> {
         }
     }
 
+    /// The chunks of an answer that came in one piece.
+    fn whole(&self, body: &[u8]) -> Result<Vec<Chunk>, ModelError> {
+        let Ok(text) = std::str::from_utf8(body) else {
+            return self.protocol.whole(body);
+        };
+        let mut halves = Halves::default();
+        let mut chunks = self.protocol.whole(halves.mark(text).as_bytes())?;
+        chunks.iter_mut().for_each(|chunk| halves.join(chunk));
+        Ok(chunks)
+    }
+
     /// Sends the request and gives the chunks of the answer.
     fn chunks<'a>(&'a self, request: &'a ChatRequest, wire: Wire) -> ChunkStream<'a> {
         let opened = async move {
@@ -125,7 +139,7 @@ impl<P: Protocol> Remote<P> {
             // Some servers answer whole although they were asked for events, and some give events no type.
             if wire == Wire::Whole || kind.starts_with("application/json") {
                 let body = read_body(response, MAX_BODY_BYTES).await?;
-                let chunks = self.protocol.whole(&body)?;
+                let chunks = self.whole(&body)?;
                 let chunks: ChunkStream<'_> = stream::iter(chunks.into_iter().map(Ok)).boxed();
                 return Ok::<_, ModelError>(chunks);
             }

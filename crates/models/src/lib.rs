@@ -66,7 +66,7 @@ pub use history::{
     Edit, MISSING_RESULT, Messages, Repair, Repaired, Trimmed, Window, repair, trim,
 };
 pub use init::{ProviderSettings, Proxies, Settings, init_chat_model, init_with_fallbacks};
-pub use limits::{Limiter, Permit, RateLimits};
+pub use limits::{LimitWait, Limiter, Permit, RateLimits, WaitListener};
 pub use message::{
     AiBody, Body, Content, InvalidToolCall, Message, REMOVE_ALL, ToolBody, ToolCall, ToolStatus,
     Usage,

@@ -1,6 +1,7 @@
 //! [`Limiter`]: how much of one provider this process uses at once and per minute, over all models and runs.
 //!
-//! Asked by [`Retrying`](crate::Retrying) before each attempt. Requests and tokens are set aside before the call and
+//! What a caller waits for is told to whoever listens ([`WaitListener`]): a wait that nobody sees looks like a model that
+//! is slow. Asked by [`Retrying`](crate::Retrying) before each attempt. Requests and tokens are set aside before the call and
 //! settled after it, so that parallel calls cannot overshoot together. Time is tokio's, so tests pause it.
 
 use std::num::{NonZeroU32, NonZeroU64};
@@ -18,6 +19,9 @@ const MINUTE: f64 = 60.0;
 /// The longest wait that is reckoned with, in seconds: a year.
 const MAX_WAIT: f64 = 365.0 * 24.0 * 3600.0;
 
+/// Shorter waits are not told: they are the usual spreading of calls.
+const TOLD: Duration = Duration::from_secs(1);
+
 /// What may be used of a provider. `None` sets no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateLimits {
@@ -27,6 +31,49 @@ pub struct RateLimits {
     pub requests_per_minute: Option<NonZeroU32>,
     /// Tokens in a minute, sent and received.
     pub tokens_per_minute: Option<NonZeroU64>,
+}
+
+/// Why a call is not made yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitWait {
+    /// What is waited for, such as "the configured limit requests_per_minute = 5".
+    pub what: String,
+    /// How long, as far as that is known; another's call ends when it ends.
+    pub time: Option<Duration>,
+}
+
+impl LimitWait {
+    fn limit(name: &str, amount: u64, time: Option<Duration>) -> LimitWait {
+        LimitWait {
+            what: format!("the configured limit {name} = {amount}"),
+            time,
+        }
+    }
+
+    fn is_long(&self) -> bool {
+        self.time.is_none_or(|time| time >= TOLD)
+    }
+}
+
+/// Who is told when a call has to wait for its turn, and, with nothing, when it is its turn.
+#[derive(Clone)]
+pub struct WaitListener(Arc<dyn Fn(Option<LimitWait>) + Send + Sync>);
+
+impl WaitListener {
+    /// One that does this; it should return at once.
+    pub fn new(tell: impl Fn(Option<LimitWait>) + Send + Sync + 'static) -> WaitListener {
+        WaitListener(Arc::new(tell))
+    }
+
+    fn tell(&self, wait: Option<LimitWait>) {
+        (self.0)(wait);
+    }
+}
+
+impl std::fmt::Debug for WaitListener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WaitListener")
+    }
 }
 
 /// Keeps the [`RateLimits`] of one provider. Share one among everything that uses the provider.
@@ -46,6 +93,8 @@ pub struct RateLimits {
 #[derive(Debug)]
 pub struct Limiter {
     slots: Option<Arc<Semaphore>>,
+    /// How many those are.
+    in_flight: u64,
     rates: Mutex<Rates>,
 }
 
@@ -102,6 +151,7 @@ impl Limiter {
         let tokens = limits.tokens_per_minute;
         Self {
             slots,
+            in_flight: limits.in_flight.map_or(0, |slots| u64::from(slots.get())),
             rates: Mutex::new(Rates {
                 requests: requests.map(|amount| Bucket::new(f64::from(amount.get()))),
                 tokens: tokens.map(|amount| Bucket::new(amount.get() as f64)),
@@ -112,44 +162,89 @@ impl Limiter {
 
     /// Waits until a call that may use so many tokens can be made. Dropping the future gives everything back.
     pub async fn admit(self: &Arc<Self>, tokens: u64) -> Permit {
+        self.admit_told(tokens, None).await
+    }
+
+    /// The same, and tells what it waits for.
+    pub async fn admit_told(
+        self: &Arc<Self>,
+        tokens: u64,
+        listener: Option<&WaitListener>,
+    ) -> Permit {
+        let mut told = Told {
+            listener,
+            waits: false,
+        };
         let slot = match &self.slots {
-            // The semaphore is never closed.
-            Some(slots) => Arc::clone(slots).acquire_owned().await.ok(),
+            Some(slots) => self.slot(slots, &mut told).await,
             None => None,
         };
-        let (mut permit, mut at) = self.take(slot, tokens);
+        let (mut permit, mut at, mut wait) = self.take(slot, tokens);
         loop {
+            told.tell(wait);
             sleep_until(at).await;
+            let now = Instant::now();
             match self.rates().paused {
-                Some(paused) if paused > Instant::now() => at = paused,
+                Some(paused) if paused > now => {
+                    at = paused;
+                    wait = LimitWait {
+                        what: "the provider, which asked to wait".to_owned(),
+                        time: Some(paused.saturating_duration_since(now)),
+                    };
+                }
                 _ => break,
             }
         }
+        told.end();
         permit.sent = true;
         permit
     }
 
-    /// Sets a request and its tokens aside, and says when they will be there.
+    /// A place among those that are called at the same time.
+    async fn slot(
+        &self,
+        slots: &Arc<Semaphore>,
+        told: &mut Told<'_>,
+    ) -> Option<OwnedSemaphorePermit> {
+        if let Ok(slot) = Arc::clone(slots).try_acquire_owned() {
+            return Some(slot);
+        }
+        told.tell(LimitWait::limit("in_flight", self.in_flight, None));
+        // The semaphore is never closed.
+        Arc::clone(slots).acquire_owned().await.ok()
+    }
+
+    /// Sets a request and its tokens aside, and says when they will be there, and for which of them that is.
     fn take(
         self: &Arc<Self>,
         slot: Option<OwnedSemaphorePermit>,
         tokens: u64,
-    ) -> (Permit, Instant) {
+    ) -> (Permit, Instant, LimitWait) {
         let mut rates = self.rates();
         let now = Instant::now();
         let requests = rates.requests.as_mut().map(|bucket| bucket.take(1.0));
-        let wait = rates
+        let tokens_wait = rates
             .tokens
             .as_mut()
             .map(|bucket| bucket.take(tokens as f64));
-        let wait = requests.unwrap_or_default().max(wait.unwrap_or_default());
+        let (requests, of_tokens) = (
+            requests.unwrap_or_default(),
+            tokens_wait.unwrap_or_default(),
+        );
+        let wait = requests.max(of_tokens);
+        let (name, bucket) = match requests >= of_tokens {
+            true => ("requests_per_minute", &rates.requests),
+            false => ("tokens_per_minute", &rates.tokens),
+        };
+        let amount = bucket.as_ref().map_or(0.0, |bucket| bucket.per_minute) as u64;
+        let waits = LimitWait::limit(name, amount, Some(wait));
         let permit = Permit {
             limiter: Arc::clone(self),
             _slot: slot,
             reserved: tokens,
             sent: false,
         };
-        (permit, now.checked_add(wait).unwrap_or(now))
+        (permit, now.checked_add(wait).unwrap_or(now), waits)
     }
 
     /// Makes everybody wait who has not been admitted yet: the server has asked for it.
@@ -161,6 +256,28 @@ impl Limiter {
 
     fn rates(&self) -> MutexGuard<'_, Rates> {
         self.rates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What of one call's waits was told.
+struct Told<'l> {
+    listener: Option<&'l WaitListener>,
+    waits: bool,
+}
+
+impl Told<'_> {
+    fn tell(&mut self, wait: LimitWait) {
+        if let Some(listener) = self.listener.filter(|_| wait.is_long()) {
+            self.waits = true;
+            listener.tell(Some(wait));
+        }
+    }
+
+    /// It is the call's turn.
+    fn end(&self) {
+        if let Some(listener) = self.listener.filter(|_| self.waits) {
+            listener.tell(None);
+        }
     }
 }
 

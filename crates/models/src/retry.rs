@@ -108,6 +108,7 @@ impl<M: ChatModel> Retrying<M> {
             name: self.model.name(),
             tokens: tokens.saturating_add(answer),
             deadline: request.deadline,
+            waits: request.waits.as_ref(),
         };
         self.bounds.attempts(call, attempt).await
     }

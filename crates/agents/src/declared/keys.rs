@@ -98,6 +98,8 @@ pub(super) enum Form {
     Clock,
     /// A number as JSON writes it.
     Decimal,
+    /// A SHA-256 as hexadecimal digits.
+    Hash,
     /// Anything.
     Any,
 }
@@ -125,7 +127,7 @@ impl Form {
                 64,
             )),
             Form::Rule => Some((rule, rule, 64)),
-            Form::Filled | Form::Any | Form::Clock | Form::Decimal => None,
+            Form::Filled | Form::Any | Form::Clock | Form::Decimal | Form::Hash => None,
         }
     }
 
@@ -136,6 +138,10 @@ impl Form {
                 Form::Filled => text.chars().any(|c| !c.is_whitespace()),
                 Form::Clock => is_clock(text),
                 Form::Decimal => Decimal::read(text).is_some(),
+                Form::Hash => {
+                    let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+                    text.len() == 64 && text.bytes().all(digit)
+                }
                 _ => true,
             };
         };
@@ -154,6 +160,7 @@ impl Form {
             Form::Rule => Some("^[A-Za-z0-9_ .-]{1,64}$"),
             Form::Clock => Some("^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"),
             Form::Decimal => Some(r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?0*[0-9]{1,18})?$"),
+            Form::Hash => Some("^[0-9a-f]{64}$"),
             Form::Any => None,
         }
     }
@@ -169,6 +176,9 @@ impl Form {
             Form::Rule => "1 to 64 letters, digits, spaces, `_`, `-` or `.`",
             Form::Clock => "a time of the day, `00:00` to `24:00`",
             Form::Decimal => "a number as a text, such as `0.5`",
+            Form::Hash => {
+                "64 digits of `0` to `9` and `a` to `f`, as `paraph doctor FILE --online` prints them"
+            }
             Form::Any => "a text",
         }
     }

@@ -3,6 +3,7 @@
 //! Called by `react` for agents whose file has an `output`. It asks nobody; how often is the caller's business.
 
 use jsonschema::{PatternOptions, Validator};
+use paraph_gateway::{Bounds, Json};
 use serde_json::Value;
 
 /// How many mistakes a model is told of at once.
@@ -55,6 +56,13 @@ impl Output {
     /// The JSON in an answer, as it was written, if it fits; else what is wrong with it, for the model.
     pub(crate) fn read(&self, answer: &str) -> Result<String, String> {
         let (text, value) = json_in(answer).ok_or("it is no JSON")?;
+        // The one who reads it may take the first of two where the schema saw the last.
+        if let Some(key) = repeated(text) {
+            return Err(format!(
+                "the key {} stands twice in one object",
+                cut(quoted(&key))
+            ));
+        }
         let errors = self.validator.iter_errors(&value).take(MAX_TOLD);
         let wrong: Vec<String> = errors
             .map(|error| match error.instance_path().to_string().as_str() {
@@ -100,6 +108,21 @@ fn json_in(answer: &str) -> Option<(&str, Value)> {
         .find_map(|text| Some((text, serde_json::from_str(text).ok()?)))
 }
 
+/// A key that stands twice in one object of a text that is JSON.
+fn repeated(text: &str) -> Option<String> {
+    let bounds = Bounds {
+        bytes: usize::MAX,
+        depth: Bounds::MAX_DEPTH,
+        digits: usize::MAX,
+    };
+    let json = Json::read(text, bounds).ok()?;
+    json.repeated_key().map(str::to_owned)
+}
+
+fn quoted(key: &str) -> String {
+    Value::from(key).to_string()
+}
+
 fn cut(mut message: String) -> String {
     if message.len() > MAX_MESSAGE {
         message.truncate(message.floor_char_boundary(MAX_MESSAGE));
@@ -126,6 +149,10 @@ mod tests {
             (
                 r#"{"n": "3"}"#,
                 Err(r#"at /n: "3" is not of type "number""#),
+            ),
+            (
+                r#"{"n": 1, "m": [{"a\"": 1, "a\u0022": 2}]}"#,
+                Err(r#"the key "a\"" stands twice in one object"#),
             ),
             ("{}", Err(r#""n" is a required property"#)),
             ("[1]", Err(r#"[1] is not of type "object""#)),

@@ -86,7 +86,7 @@ pub(crate) async fn follow(
     told: &mut Told,
     interrupt: &mut Interrupt,
 ) -> Result<Ended, Failure> {
-    let control = run.control();
+    let (control, id) = (run.control(), run.run_id());
     let mut ended = Ended {
         code: FINISHED,
         result: None,
@@ -124,6 +124,10 @@ pub(crate) async fn follow(
             ended.detail = detail;
             ended.result = Some(result);
         }
+    }
+    // A store that could not be written may have nothing of the run.
+    if ended.code == BROKEN && !matches!(kept.threads.run(id).await, Ok(Some(_))) {
+        ended.again = None;
     }
     Ok(ended)
 }
@@ -250,7 +254,10 @@ fn in_words(
         (Stop::Cancelled, None) => {
             "Nothing was stored, so there is nothing to resume; run it again.".to_owned()
         }
-        (_, None) => explanation.remedy.to_owned(),
+        // What was not stored cannot be gone on with.
+        (_, None) => explanation
+            .remedy
+            .replace(&format!("go on by `{RESUME}`"), "run it again"),
     };
     text.push_str(&format!("\nWhat to do: {remedy}"));
     printable(&text)
@@ -287,6 +294,14 @@ fn waiting(approvals: &[Approval], (again, flag): (Option<&str>, &str)) -> Strin
             }
             Why::Unknown => format!("\n\nNobody saw what came of it: {says}"),
         });
+        if let Some(because) = approval
+            .because
+            .as_deref()
+            .filter(|_| approval.why != Why::Approval)
+        {
+            let because = printable_line(because, SAYS);
+            text.push_str(&format!("\n  why         {because}"));
+        }
         text.push_str(&format!("\n  look at it  paraph approvals show {id}{flag}"));
         match (approval.why, approval.due_ms, again) {
             (Why::Unknown | Why::Unchecked, Some(due_ms), Some(again)) => text.push_str(&format!(

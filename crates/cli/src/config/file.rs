@@ -165,6 +165,20 @@ impl Reader<'_> {
     }
 
     fn unknown(&self, key: &str, at: Range<usize>) -> Failure {
+        if key == PRICES {
+            let why =
+                format!("`{key}` is a table: [{key}.\"PROVIDER:MODEL\"] with {INPUT} and {OUTPUT}");
+            return self.wrong(at, &why);
+        }
+        if self.is_table(key) {
+            let within = self
+                .known
+                .keys()
+                .filter_map(|known| known.strip_prefix(key)?.strip_prefix('.'));
+            let within: Vec<&str> = within.collect();
+            let why = format!("`{key}` is a table: [{key}] with {}", listed(&within));
+            return self.wrong(at, &why);
+        }
         let tables = ["providers", "retention", PRICES];
         let known = self.known.keys().map(String::as_str).chain(tables);
         self.wrong(at, &format!("unknown key `{key}`{}", hint(key, known)))
@@ -176,6 +190,21 @@ impl Reader<'_> {
 
     fn line(&self, at: Range<usize>) -> usize {
         line_of(self.text, at)
+    }
+}
+
+/// The first of these keys, and how many more there are.
+fn listed(keys: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    let shown = keys
+        .iter()
+        .take(SHOWN)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
+    match keys.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

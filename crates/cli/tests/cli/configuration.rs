@@ -141,6 +141,18 @@ fn mistakes_in_the_configuration_file_are_named_with_their_line() {
             "unknown key `provider`; did you mean `providers`?",
         ),
         (
+            "retention = 5\n",
+            "paraph.toml:1: `retention` is a table: [retention] with keep_last, older_than",
+        ),
+        (
+            "\nproviders = \"openai\"\n",
+            "paraph.toml:2: `providers` is a table: [providers] with ",
+        ),
+        (
+            "prices = 1\n",
+            "paraph.toml:1: `prices` is a table: [prices.\"PROVIDER:MODEL\"] with input_per_million and output_per_million",
+        ),
+        (
             "[providers.openai]\nbase_ur = \"x\"\n",
             "paraph.toml:2: unknown key `providers.openai.base_ur`; did you mean `providers.openai.base_url`?",
         ),

@@ -129,7 +129,11 @@ fn limits_that_are_none_are_named_with_their_place() {
         ),
         (
             "fallback = \"rehearsal\"\n",
-            "the rehearsal model belongs to an agent",
+            "paraph.toml:1: `fallback`: the rehearsal model belongs to an agent",
+        ),
+        (
+            "fallback = \"ollama:b, scripted:nosuch\"\n",
+            "paraph.toml:1: `fallback`: ",
         ),
     ];
     let sandbox = Sandbox::new();
@@ -225,4 +229,46 @@ fn no_secret_of_an_address_is_shown() {
             "{args:?}: {all}"
         );
     }
+}
+
+#[test]
+fn a_wait_for_ones_own_limit_is_said_and_named_when_the_time_ends_there() {
+    let sandbox = Sandbox::new();
+    // An answer that does not fit is asked for again, which is the second request of the minute.
+    sandbox.file(
+        "clerk.toml",
+        "name = \"clerk\"\nprompt = \"Be brief.\"\n[output]\nschema = { type = \"object\" }\n",
+    );
+    sandbox.file(
+        "paraph.toml",
+        "[providers.compatible]\nrequests_per_minute = 1\n",
+    );
+    let prose =
+        r#"{"model":"m","choices":[{"message":{"content":"Prose."},"finish_reason":"stop"}]}"#;
+    let env = [("COMPATIBLE_BASE_URL", &*always(prose))];
+    let args = [
+        "run",
+        "clerk.toml",
+        "hi",
+        "--model",
+        "compatible:m",
+        "--max-seconds",
+        "2",
+    ];
+    let ended = sandbox.run_with(&args, &env, "");
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    let limit = "the configured limit requests_per_minute = 1";
+    let waits = ended
+        .err
+        .matches(&format!("waits for {limit}, about 60 s"))
+        .count();
+    assert_eq!(waits, 1, "{}", ended.err);
+    assert!(
+        ended.out.starts_with("Stopped: max_seconds\n")
+            && ended
+                .out
+                .contains(&format!("In its own words: it waited for {limit}\n")),
+        "{}",
+        ended.out
+    );
 }

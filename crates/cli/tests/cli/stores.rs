@@ -503,6 +503,8 @@ fn a_store_that_can_only_be_read_is_read_and_left_as_it_is() {
                 said.contains("the file is read-only; give this user"),
                 "{args:?}: {said}"
             );
+            // A run that was never stored cannot be gone on with.
+            assert!(!said.contains("runs resume"), "{args:?}: {said}");
         }
         assert_eq!(shown.files(), before);
     }

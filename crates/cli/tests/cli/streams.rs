@@ -136,8 +136,19 @@ fn events_are_one_schema_on_standard_output_and_in_the_trace_file() {
 #[test]
 fn a_trace_file_beside_a_result_is_the_owners_alone() {
     let sandbox = Sandbox::new();
+    // A slip does not cost anybody a file.
     sandbox.file("t.jsonl", "old\n");
     let spec = sandbox.script(&[FINAL]);
+    let slip = sandbox.run(&["run", "support", "--model", &spec, "--trace", "t.jsonl"]);
+    let said = "error: --trace: t.jsonl is there and is no trace, and stays as it is: name another file, or delete this one\n";
+    assert_eq!((slip.code, slip.err.as_str()), (2, said));
+    assert_eq!(
+        std::fs::read_to_string(sandbox.path("t.jsonl")).unwrap(),
+        "old\n"
+    );
+    std::fs::write(sandbox.path("t.jsonl"), "").unwrap();
+    let first = sandbox.run(&["run", "support", "--model", &spec, "--trace", "t.jsonl"]);
+    assert_eq!(first.code, 0, "{}", first.err);
     let ended = sandbox.run(&[
         "run", "support", "--model", &spec, "--json", "--trace", "t.jsonl",
     ]);

@@ -4,7 +4,7 @@ use crate::sandbox::{FINAL, Sandbox};
 
 #[test]
 fn mistakes_on_the_command_line_are_named() {
-    let table: [(&[&str], &str); 24] = [
+    let table: [(&[&str], &str); 25] = [
         (&["run"], "<AGENT>"),
         (
             &["run", "suport"],
@@ -66,6 +66,10 @@ fn mistakes_on_the_command_line_are_named() {
         (&["run", "support", "--allow", ""], "empty pattern"),
         (&["run", "support", "  "], "the task is empty"),
         (&["run", "support", "--env-file", "none.env"], "none.env: "),
+        (
+            &["run", "support", "--thread", " \t "],
+            "--thread: a name has something in it that can be seen",
+        ),
         (
             &["run", "support", "--trace", "no/such/folder/t.jsonl"],
             "--trace: no/such/folder/t.jsonl: ",

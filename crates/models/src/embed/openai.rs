@@ -47,6 +47,7 @@ impl OpenAiEmbedder {
             name: &self.name,
             tokens: u64::try_from(tokens).unwrap_or(u64::MAX),
             deadline: None,
+            waits: None,
         };
         let attempt = |_, permit: Option<Permit>| async move {
             let answered = self.attempt(texts).await;

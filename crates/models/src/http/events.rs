@@ -7,6 +7,7 @@ use futures::stream::{self, StreamExt};
 use reqwest::Response;
 use tokio::time::timeout;
 
+use super::halves::Halves;
 use super::server::{MAX_BODY_BYTES, broke, check_size};
 use super::sse::SseDecoder;
 use crate::chat::{Chunk, ChunkStream};
@@ -42,6 +43,7 @@ struct Reading {
     decoder: SseDecoder,
     reader: Box<dyn EventReader>,
     ready: VecDeque<Result<Chunk, ModelError>>,
+    halves: Halves,
     bytes: usize,
     /// The answer has said how it ended.
     finished: bool,
@@ -55,6 +57,7 @@ pub(super) fn read(response: Response, reader: Box<dyn EventReader>) -> ChunkStr
         decoder: SseDecoder::default(),
         reader,
         ready: VecDeque::new(),
+        halves: Halves::default(),
         bytes: 0,
         finished: false,
         closed: false,
@@ -98,13 +101,15 @@ pub(super) fn read(response: Response, reader: Box<dyn EventReader>) -> ChunkStr
 }
 
 impl Reading {
-    fn give(&mut self, chunk: Chunk) {
+    fn give(&mut self, mut chunk: Chunk) {
+        self.halves.join(&mut chunk);
         self.finished |= chunk.finish_reason.is_some();
         self.ready.push_back(Ok(chunk));
     }
 
     fn take(&mut self, events: Vec<String>) {
         for data in events {
+            let data = self.halves.mark(&data);
             match self.reader.read(&data) {
                 Ok(Event::Chunks(chunks)) => chunks.into_iter().for_each(|chunk| self.give(chunk)),
                 Ok(Event::Done) => {

@@ -156,3 +156,43 @@ async fn fifty_callers_at_once_never_overshoot_a_minute() {
     assert!(times[29] < 0.01 && times[30] > 1.9, "{times:?}");
     assert!((39.0..41.5).contains(&times[49]), "{times:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_call_waits_for_is_told_and_that_its_turn_has_come() {
+    let told: Arc<Mutex<Vec<Option<LimitWait>>>> = Arc::default();
+    let heard = Arc::clone(&told);
+    let listener = WaitListener::new(move |wait| heard.lock().unwrap().push(wait));
+    let wait = |what: &str, seconds: Option<u64>| {
+        Some(LimitWait {
+            what: what.to_owned(),
+            time: seconds.map(Duration::from_secs),
+        })
+    };
+    let said = || std::mem::take(&mut *told.lock().unwrap());
+
+    let requests = limiter(0, 2, 0);
+    for _ in 0..2 {
+        requests.admit_told(0, Some(&listener)).await.settle(0);
+    }
+    assert_eq!(said(), [], "there was no wait");
+    requests.admit_told(0, Some(&listener)).await.settle(0);
+    let own = "the configured limit requests_per_minute = 2";
+    assert_eq!(said(), [wait(own, Some(30)), None]);
+
+    let tokens = limiter(0, 0, 600);
+    tokens.admit(600).await.settle(600);
+    tokens.admit_told(100, Some(&listener)).await.settle(0);
+    let own = "the configured limit tokens_per_minute = 600";
+    assert_eq!(said(), [wait(own, Some(10)), None]);
+
+    let slots = limiter(1, 0, 0);
+    let held = slots.admit(0).await;
+    let mut next = Box::pin(slots.admit_told(0, Some(&listener)));
+    assert!((&mut next).now_or_never().is_none());
+    assert_eq!(said(), [wait("the configured limit in_flight = 1", None)]);
+    slots.pause(Duration::from_secs(7));
+    held.settle(0);
+    next.await.settle(0);
+    let asked = "the provider, which asked to wait";
+    assert_eq!(said(), [wait(asked, Some(7)), None]);
+}

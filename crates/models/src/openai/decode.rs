@@ -24,8 +24,7 @@ struct WireAnswer {
 
 #[derive(Deserialize)]
 struct WireChoice {
-    #[serde(default)]
-    index: u32,
+    index: Option<u32>,
     delta: Option<WireDelta>,
     message: Option<WireDelta>,
     finish_reason: Option<String>,
@@ -112,7 +111,7 @@ fn chunk_of(answer: WireAnswer) -> Result<Chunk, ModelError> {
     };
     for choice in answer.choices.unwrap_or_default() {
         // Only one answer is asked for; others cannot be mixed into it.
-        if choice.index != 0 {
+        if choice.index.unwrap_or(0) != 0 {
             chunk.unknown_events += 1;
             continue;
         }

@@ -235,7 +235,7 @@ fn events_are_read_with_whatever_fields_they_have() {
             Chunk::default(),
         ),
         (
-            r#"{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":null}]}"#,
+            r#"{"choices":[{"index":null,"delta":{"content":"hi"},"finish_reason":null}]}"#,
             Chunk::text("hi"),
         ),
         (

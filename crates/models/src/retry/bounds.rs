@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::RetryPolicy;
 use crate::error::{ModelError, TimeLimit};
-use crate::limits::{Limiter, Permit};
+use crate::limits::{Limiter, Permit, WaitListener};
 
 /// The time and the number of attempts that calls may take, and the limits of their provider.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct Call<'a> {
     pub(crate) tokens: u64,
     /// When the run's time is over.
     pub(crate) deadline: Option<Instant>,
+    /// Who is told when it waits for its turn.
+    pub(crate) waits: Option<&'a WaitListener>,
 }
 
 impl Bounds {
@@ -68,7 +70,7 @@ impl Bounds {
         let Some(limiter) = &self.limiter else {
             return Ok(None);
         };
-        let admitted = limiter.admit(call.tokens);
+        let admitted = limiter.admit_told(call.tokens, call.waits);
         let permit = match call.deadline {
             Some(deadline) => timeout_at(deadline, admitted)
                 .await

@@ -422,6 +422,26 @@ async fn an_answer_is_not_thrown_away_for_what_is_said_of_its_cost() {
 }
 
 #[tokio::test]
+async fn a_character_that_was_cut_between_two_events_is_whole_again() {
+    let events = [
+        r#"{"choices":[{"index":null,"delta":{"content":"crab \ud83e"}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"add","arguments":"{\"n\":\"\ud83e"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"content":"\udd80!"}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\udd80\"}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+    ];
+    let events: String = events.map(|event| format!("data: {event}\n\n")).concat();
+    let reply = streamed(Play::events(&(events + "data: [DONE]\n\n")))
+        .await
+        .unwrap();
+    assert_eq!(reply.message.text(), "crab 🦀!");
+    assert_eq!(reply.message.tool_calls()[0].args.as_str(), r#"{"n":"🦀"}"#);
+    let half = r#"{"choices":[{"message":{"content":"half \ud83e"},"finish_reason":"stop"}]}"#;
+    let reply = complete(Play::json(half)).await.unwrap();
+    assert_eq!(reply.message.text(), "half \u{fffd}");
+}
+
+#[tokio::test]
 async fn what_is_no_answer_of_a_model_is_named() {
     let send = |head: &str, body: &str| {
         let head = format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n{body}");

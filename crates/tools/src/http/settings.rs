@@ -161,8 +161,10 @@ impl HttpTool {
             let mut schema = schema.clone();
             let entries = schema.as_object_mut();
             let optional = entries.and_then(|entries| entries.remove("optional"));
-            if optional != Some(Value::Bool(true)) {
-                required.push(name.as_str());
+            match optional {
+                // Many models write `null` for what they leave out.
+                Some(Value::Bool(true)) => schema = or_null(schema),
+                _ => required.push(name.as_str()),
             }
             properties.insert(name.clone(), schema);
         }
@@ -314,4 +316,30 @@ fn header_mistake(name: &str, setting: &Setting) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// The schema of a value that may also be `null`.
+fn or_null(mut schema: Value) -> Value {
+    let Some(entries) = schema.as_object_mut() else {
+        return schema;
+    };
+    let names_values = [
+        "enum", "const", "anyOf", "oneOf", "allOf", "not", "$ref", "if",
+    ];
+    if names_values.iter().all(|name| !entries.contains_key(*name)) {
+        match entries.get_mut("type") {
+            Some(Value::Array(kinds)) if !kinds.contains(&"null".into()) => {
+                kinds.push("null".into())
+            }
+            Some(kind @ Value::String(_)) if *kind != "null" => *kind = json!([kind, "null"]),
+            _ => {}
+        }
+        return schema;
+    }
+    let about = entries.remove("description");
+    let mut either = json!({ "anyOf": [schema, {"type": "null"}] });
+    if let (Some(about), Some(entries)) = (about, either.as_object_mut()) {
+        entries.insert("description".to_owned(), about);
+    }
+    either
 }

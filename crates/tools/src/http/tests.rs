@@ -83,6 +83,50 @@ async fn a_call_sends_what_is_configured_and_gives_the_part_that_is_named() {
         server.seen()[1].target,
         "/api/orders/7?lang=en-&page=2&token=t0ken%2Fs3cret"
     );
+    // Many models write null for what they leave out.
+    let read = call(
+        orders(&server),
+        json!({"number": 7, "page": null, "full": null}),
+    )
+    .await;
+    assert_eq!(read, "on its way");
+    assert_eq!(
+        server.seen()[2].target,
+        "/api/orders/7?lang=en-&token=t0ken%2Fs3cret"
+    );
+    let read = call(orders(&server), json!({"number": null})).await;
+    assert_eq!(read["error"], "tool_bad_args:order_status");
+}
+
+#[test]
+fn only_optional_arguments_may_be_null() {
+    let settings: HttpTool = serde_json::from_value(json!({
+        "name": "x", "description": "y", "url": "https://a.example.com/",
+        "query": {"a": "{a}", "b": "{b}", "c": "{c}", "d": "{d}", "e": "{e}"},
+        "arguments": {
+            "a": {"type": "integer", "minimum": 1, "optional": true},
+            "b": {"type": ["string", "integer"], "optional": true},
+            "c": {"enum": ["x", "y"], "description": "Which", "optional": true},
+            "d": {"description": "Anything", "optional": true},
+            "e": {"type": "string", "optional": false},
+        },
+    }))
+    .unwrap();
+    assert_eq!(
+        settings.schema(),
+        json!({
+            "type": "object",
+            "properties": {
+                "a": {"type": ["integer", "null"], "minimum": 1},
+                "b": {"type": ["string", "integer", "null"]},
+                "c": {"anyOf": [{"enum": ["x", "y"]}, {"type": "null"}], "description": "Which"},
+                "d": {"description": "Anything"},
+                "e": {"type": "string"},
+            },
+            "required": ["e"],
+            "additionalProperties": false,
+        })
+    );
 }
 
 #[tokio::test]

@@ -250,17 +250,17 @@ static PIN: Table = Table {
     keys: &[
         needed(
             "description",
-            text(64, Form::Filled),
+            text(64, Form::Hash),
             "The hash of what it says of itself.",
         ),
         needed(
             "schema",
-            text(64, Form::Filled),
+            text(64, Form::Hash),
             "The hash of its arguments' schema.",
         ),
         needed(
             "hints",
-            text(64, Form::Filled),
+            text(64, Form::Hash),
             "The hash of its other hints.",
         ),
     ],
