@@ -72,7 +72,7 @@ pub fn builtin() -> Vec<AgentInfo> {
         about: "Looks a question up with several researchers and writes a report whose citations are checked".to_owned(),
         dialect: Dialect::Native,
         default_model: "gpt-4o".to_owned(),
-        default_task: "What are the main ways to keep a system with retrieval from making things up?".to_owned(),
+        default_task: "Which measures against made-up answers are there in retrieval-augmented generation, and what do they bring?".to_owned(),
         fallbacks: Vec::new(),
         tools: reading(&research::TOOLS_OF_RESEARCHERS).collect(),
         limits: research::limits(),

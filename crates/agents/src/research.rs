@@ -164,15 +164,10 @@ fn graph(crew: &Arc<Crew>) -> Result<Graph<ResearchState>, Error> {
             .researcher_messages([paraph_models::Message::human(&*assignment.topic)])
             .assignment(assignment)
     };
-    let [
-        after_draft,
-        after_attack,
-        after_research,
-        after_prune,
-        after_check,
-    ] = std::array::from_fn(|_| next(crew));
+    let [after_attack, after_research, after_prune, after_check] =
+        std::array::from_fn(|_| next(crew));
     let (after_complete, beginning) = (completed(crew), crew.settings.clarify);
-    let onward = [PRUNE, CHECK_IN, DRAFT, ATTACK, SUPERVISOR, REPORT];
+    let onward = [PRUNE, CHECK_IN, DRAFT, SUPERVISOR, REPORT];
     Ok(Graph::<ResearchState>::new(NAME)
         .node(CLARIFY, with(crew.clone(), drafting::clarify))
         .node(ASK_BACK, drafting::ask_back)
@@ -196,15 +191,14 @@ fn graph(crew: &Arc<Crew>) -> Result<Graph<ResearchState>, Error> {
         .branch(CLARIFY, after_clarify, [ASK_BACK, BRIEF, REPORT])
         .edge(ASK_BACK, BRIEF)
         .branch(BRIEF, after_brief, [DRAFT, REPORT])
-        .branch(DRAFT, after_draft, onward)
-        .branch(ATTACK, after_attack, onward)
+        .branch(DRAFT, after_draft, [ATTACK, REPORT])
+        .branch(ATTACK, after_attack, [PRUNE, CHECK_IN, SUPERVISOR, REPORT])
         .branch(SUPERVISOR, after_supervisor, [TOOLS, COMPLETE, REPORT])
         .commands(
             TOOLS,
             [
                 CONDUCT_RESEARCH.name(),
                 DRAFT,
-                ATTACK,
                 CHECK_IN,
                 COMPLETE,
                 SUPERVISOR,
@@ -213,9 +207,21 @@ fn graph(crew: &Arc<Crew>) -> Result<Graph<ResearchState>, Error> {
         )
         .branch(CONDUCT_RESEARCH, after_research, onward)
         .branch(PRUNE, after_prune, onward)
-        .branch(CHECK_IN, after_check, onward)
+        .branch(CHECK_IN, after_check, [PRUNE, DRAFT, SUPERVISOR, REPORT])
         .branch(COMPLETE, after_complete, onward)
         .end(REPORT)
+        .label(paraph_graph::START, CLARIFY, "may ask back")
+        .label(CLARIFY, ASK_BACK, "is unclear")
+        .label(CLARIFY, BRIEF, "is clear")
+        .label(SUPERVISOR, TOOLS, "has decided")
+        .label(TOOLS, CONDUCT_RESEARCH.name(), "topics")
+        .label(TOOLS, DRAFT, "new draft")
+        .label(TOOLS, COMPLETE, "enough")
+        .label(DRAFT, ATTACK, "is new")
+        .label(CONDUCT_RESEARCH.name(), PRUNE, "much to keep")
+        .label(CONDUCT_RESEARCH.name(), CHECK_IN, "a person is due")
+        .label(COMPLETE, SUPERVISOR, "grave points")
+        .label(COMPLETE, REPORT, "over")
         .build()?)
 }
 
@@ -231,6 +237,14 @@ fn after_brief(state: &ResearchState) -> &'static str {
     match state.cut_short {
         Some(_) => REPORT,
         None => DRAFT,
+    }
+}
+
+/// A new draft is attacked before anything else is done with it.
+fn after_draft(state: &ResearchState) -> &'static str {
+    match state.cut_short {
+        Some(_) => REPORT,
+        None => ATTACK,
     }
 }
 
@@ -254,10 +268,6 @@ fn completed(crew: &Arc<Crew>) -> impl Fn(&ResearchState) -> &'static str + Send
 fn next(crew: &Arc<Crew>) -> impl Fn(&ResearchState) -> &'static str + Send + Sync + 'static {
     let settings = crew.settings.clone();
     move |state| {
-        let unattacked = state
-            .draft_report
-            .as_ref()
-            .is_some_and(|draft| !draft.attacked);
         if state.cut_short.is_some() || state.stopped_by.is_some() {
             REPORT
         } else if pruning::is_due(state, settings.prune_tokens()) {
@@ -266,8 +276,6 @@ fn next(crew: &Arc<Crew>) -> impl Fn(&ResearchState) -> &'static str + Send + Sy
             CHECK_IN
         } else if state.redraft.is_some() {
             DRAFT
-        } else if unattacked {
-            ATTACK
         } else {
             SUPERVISOR
         }

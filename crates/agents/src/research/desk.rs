@@ -5,7 +5,7 @@ use super::crew::{Crew, packed, phase};
 use super::prompt;
 use super::settings::Role;
 use super::state::{Assignment, ResearchState, Way};
-use super::{ATTACK, COMPLETE, CONDUCT_RESEARCH, DRAFT, REPORT, SUPERVISOR};
+use super::{COMPLETE, CONDUCT_RESEARCH, DRAFT, REPORT, SUPERVISOR};
 use crate::asking::{Asking, Early};
 use crate::calling::Called;
 use crate::event::AgentEventData;
@@ -423,17 +423,6 @@ fn command(
             "the supervisor has enough".to_owned(),
             vec![COMPLETE.into()],
         ),
-        (true, false, false)
-            if state
-                .draft_report
-                .as_ref()
-                .is_some_and(|draft| !draft.attacked) =>
-        {
-            (
-                "the draft was not attacked yet".to_owned(),
-                vec![ATTACK.into()],
-            )
-        }
         (true, false, false) if super::people::is_due(&crew.settings, state) => {
             ("a person is asked".to_owned(), vec![super::CHECK_IN.into()])
         }

@@ -13,13 +13,15 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Words that say nothing of what a text is about.
-const EMPTY_WORDS: [&str; 62] = [
-    "about", "after", "against", "also", "and", "are", "been", "being", "between", "both", "but",
-    "can", "could", "did", "does", "each", "for", "from", "had", "has", "have", "how", "into",
-    "its", "main", "many", "more", "most", "much", "not", "one", "only", "other", "out", "over",
-    "said", "say", "should", "some", "such", "than", "that", "the", "their", "them", "then",
-    "there", "these", "they", "this", "those", "was", "way", "ways", "were", "what", "when",
-    "where", "which", "who", "why", "with",
+const EMPTY_WORDS: [&str; 81] = [
+    "about", "after", "against", "also", "and", "are", "been", "being", "between", "both", "bring",
+    "brings", "but", "can", "come", "comes", "could", "did", "does", "each", "for", "from", "get",
+    "gets", "had", "has", "have", "how", "into", "its", "keep", "keeps", "kept", "long", "made",
+    "main", "make", "makes", "making", "many", "more", "most", "much", "not", "one", "only",
+    "other", "out", "over", "said", "say", "should", "some", "such", "than", "that", "the",
+    "their", "them", "then", "there", "these", "they", "thing", "things", "this", "those", "was",
+    "way", "ways", "well", "were", "what", "when", "where", "which", "who", "why", "with", "work",
+    "works",
 ];
 
 /// The most sentences that it takes from one text.

@@ -47,6 +47,10 @@ pub(super) fn graph(crew: &Arc<Crew>) -> Result<Graph<ResearcherState>, Error> {
         .branch(LLM_CALL, should_continue, [TOOL_NODE.name(), COMPRESS])
         .branch(TOOL_NODE, after_tools, [LLM_CALL, COMPRESS])
         .end(COMPRESS)
+        .label(LLM_CALL, TOOL_NODE.name(), "calls tools")
+        .label(LLM_CALL, COMPRESS, "is done")
+        .label(TOOL_NODE.name(), LLM_CALL, "has results")
+        .label(TOOL_NODE.name(), COMPRESS, "stops")
         .output(public)
         .build()?)
 }

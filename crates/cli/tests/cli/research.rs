@@ -30,12 +30,17 @@ fn the_rehearsal_needs_nothing_and_shows_who_looks_what_up() {
     let ended = sandbox.run(&["run", "research", "--model", "rehearsal"]);
     assert_eq!(ended.code, 0, "{}", ended.err);
     assert!(began.elapsed() < Duration::from_secs(60));
-    for part in ["# What are the main ways", "[1]", "## Sources", "local:"] {
+    for part in [
+        "# Which measures against made-up answers",
+        "[1]",
+        "## Sources",
+        "local:",
+    ] {
         assert!(ended.out.contains(part), "{part}: {}", ended.out);
     }
     for line in [
         "rehearsal: the documents are a built-in set",
-        "  +- r1  researching What are the main ways",
+        "  +- r1  researching Which measures against made-up answers",
         "  |  r1  searching ",
         "  |  r1  reading local:",
         "  |  r1  compressing",
