@@ -15,13 +15,14 @@ mod mcp;
 mod parallel;
 mod paused;
 mod react;
+mod research;
 mod sequential;
 mod talk;
 mod threads;
 mod wide;
 
 /// The names of all shapes, in the order of the table.
-pub const NAMES: [&str; 26] = [
+pub const NAMES: [&str; 27] = [
     "sequential_10",
     "sequential_1000",
     "sequential_10000",
@@ -48,6 +49,7 @@ pub const NAMES: [&str; 26] = [
     "approved_100",
     "rules_1000",
     "digest_4096",
+    "research_50",
 ];
 
 /// Builds the shape with that name.
@@ -81,6 +83,7 @@ pub fn build(name: &str) -> Result<Box<dyn Shape>, Fault> {
         "approved" => governed::shape(Governed::Approved(number()?)),
         "rules" => governed::shape(Governed::Rules(number()?)),
         "digest" => governed::shape(Governed::Digest(number()?)),
+        "research" => research::shape(number()?),
         "paused" => paused::shape(number()?)?,
         "parallel" => parallel::waiting(number()?)?,
         "cpu" => parallel::spinning(number()?)?,
