@@ -7,6 +7,10 @@ use super::reading::short;
 use super::settings::ResearchSettings;
 use super::state::{Assignment, Brief, Critique, Fact, Finding, ResearchState};
 use super::tally::Tally;
+use paraph_models::estimate_text;
+
+/// The part of the window that facts may take in what the supervisor is told: one of so many.
+const FACTS_SHARE: usize = 4;
 
 /// How many characters of an older finding are shown once its facts are known.
 const SHOWN_FINDING: usize = 600;
@@ -156,8 +160,29 @@ pub(crate) fn supervisor(state: &ResearchState, settings: &ResearchSettings, dat
         brief_text(state),
         draft_text(state),
         or_none(critiques(state.open_critiques())),
-        or_none(facts(&state.knowledge_base)),
+        or_none(newest_facts(
+            &state.knowledge_base,
+            settings.window / FACTS_SHARE
+        )),
     )
+}
+
+/// The newest facts that keep within so many tokens. The report is written from all of them.
+fn newest_facts(all: &[Fact], tokens: usize) -> String {
+    let mut left = tokens;
+    let fits = |fact: &&Fact| {
+        let size = estimate_text(&facts(std::slice::from_ref(*fact)));
+        let fits = size <= left;
+        left = left.saturating_sub(size);
+        fits
+    };
+    let shown = all.iter().rev().take_while(fits).count();
+    let older = all.len() - shown;
+    let newest = facts(all.get(older..).unwrap_or_default());
+    match older {
+        0 => newest,
+        _ => format!("({older} older facts are kept for the report and not shown here)\n{newest}"),
+    }
 }
 
 /// The first thing in the supervisor's conversation.

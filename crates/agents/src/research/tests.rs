@@ -625,6 +625,49 @@ async fn a_question_of_no_words_is_asked_back() {
     assert_eq!(report(run.result().await).stop_reason, Stop::Success);
 }
 
+/// What the supervisor is sent stays within a bound, however long research goes on and however much was read.
+#[tokio::test]
+async fn what_is_sent_stays_flat_once_notes_become_facts() {
+    let endless = played(|_, turn| {
+        let topic = json!({"topic": format!("retrieval, part {turn}")});
+        Ok(calls(&[("conduct_research", topic)]))
+    });
+    let page: &'static str = Box::leak(
+        (0..400)
+            .map(|n| format!("Retrieval fact number {n} of part {n} says something of its own about retrieval.\n\n"))
+            .collect::<String>()
+            .into_boxed_str(),
+    );
+    let documents: &'static [(&'static str, &'static str)] =
+        Box::leak(Box::new([("long.md", page)]));
+    let settings = ResearchSettings {
+        depth: 24,
+        ..with_voices(&[(Role::Supervisor, &endless)])
+    };
+    let window = settings.window;
+    let agent = research(
+        &Stores::in_memory(),
+        sample::sources_of(documents),
+        settings,
+        (&[], &[]),
+    )
+    .unwrap();
+    let (events, result) = told(&agent, &terms(&agent, "t")).await;
+    assert_eq!(result.report.unwrap().figures.researchers, 24);
+    assert!(
+        ways(&events)
+            .iter()
+            .any(|way| way == "conduct_research > context_pruner")
+    );
+    let sent: Vec<_> = endless
+        .asked()
+        .iter()
+        .map(|request| paraph_models::Estimate::of(request).total())
+        .collect();
+    let (early, late) = (sent[6], sent[23]);
+    assert!(late <= window && late < 2 * early, "{sent:?}");
+}
+
 /// A run that is cut off at any event and gone on with makes no call twice, and ends as the uncut one.
 #[tokio::test]
 async fn a_run_that_is_cut_off_anywhere_repeats_no_search() {
