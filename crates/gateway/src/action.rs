@@ -4,6 +4,7 @@
 //! arguments that are decoded from the same bytes. Nothing here waits or decides: where an action stands is a
 //! [`ActionRow`], and how it may go on is in `action/machine.rs`.
 
+mod evidence;
 mod machine;
 mod resolved;
 mod row;
@@ -22,6 +23,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use uuid::Uuid;
 
+pub use evidence::Evidence;
 pub(crate) use machine::{Refusal, Voted};
 pub use resolved::{Changed, Resolved};
 pub use row::{ActionRow, Ended, Person, Sending, Signer, State, Vote};
@@ -101,6 +103,8 @@ pub struct Proposal {
     pub verified: bool,
     /// The hash of the policy under which it was proposed.
     pub policy: String,
+    /// What the run had read when it proposed it; nothing if it had read nothing.
+    pub evidence: Option<Evidence>,
     /// An earlier action on this thread about the same subject that was signed.
     pub again: Option<ActionId>,
     /// What it replaces, and who edited it.
@@ -205,6 +209,10 @@ impl Proposal {
                 let _ = write!(text, ",\"{name}\":{}", object(entries));
             }
         }
+        if let Some(evidence) = &self.evidence {
+            let (calls, hash) = (evidence.calls, quote(&evidence.hash, Style::Exact));
+            let _ = write!(text, ",\"evidence\":{{\"calls\":{calls},\"hash\":{hash}}}");
+        }
         let _ = write!(
             text,
             ",\"args\":{},\"quorum\":{},\"not_by_requester\":{},\"verified\":{},\"created_ms\":{},\"expires_ms\":{}}}",
@@ -249,6 +257,7 @@ impl Proposal {
             not_by_requester: fields.flag("not_by_requester")?,
             verified: fields.flag("verified")?,
             policy: fields.text("policy")?,
+            evidence: fields.evidence()?,
             again: fields.id("again")?,
             edited,
             created_ms: fields.number("created_ms")?,
@@ -288,6 +297,18 @@ impl Fields<'_> {
             Ok((name_of.to_owned(), text.to_owned()))
         };
         entries.map(text).collect()
+    }
+
+    /// What the run had read; actions of older versions, and of runs that had read nothing, have none.
+    fn evidence(&self) -> Result<Option<Evidence>, BadAction> {
+        let Some(value) = self.0.get("evidence") else {
+            return Ok(None);
+        };
+        let fields = Fields(value);
+        Ok(Some(Evidence {
+            calls: fields.number("calls")?,
+            hash: fields.text("hash")?,
+        }))
     }
 
     fn number(&self, name: &str) -> Result<u64, BadAction> {

@@ -16,7 +16,7 @@ pub use deciding::Finding;
 pub use erasing::Whose;
 pub use revoking::Revocation;
 
-use crate::action::{ActionId, ActionRow, State};
+use crate::action::{ActionId, ActionRow, Evidence, State};
 use crate::audit::{AuditEntry, Broken};
 use crate::kill::grant_of;
 use crate::seal::{Seal, SealKey};
@@ -206,6 +206,22 @@ impl Approvals {
             false => !row.is_signed() || !self.seal.holds(row),
         });
         Ok(rows)
+    }
+
+    /// Whether the results on which an action rests are still recorded as its run had read them; nothing if it rests on
+    /// none. Records that are gone, with their thread say, are not as they were.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn evidence_holds(&self, row: &ActionRow) -> Result<Option<bool>, ApprovalError> {
+        let said = &row.action.said;
+        let Some(evidence) = &said.evidence else {
+            return Ok(None);
+        };
+        let records = self.store.calls(&said.run).await?;
+        let own = records.iter().find(|record| record.key == said.key);
+        let now = own.and_then(|own| Evidence::before(own.step, &records));
+        Ok(Some(now.as_ref() == Some(evidence)))
     }
 
     /// The runs that have something to do by now, those that are due first.

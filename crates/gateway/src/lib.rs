@@ -94,8 +94,8 @@ pub mod __private {
 }
 
 pub use action::{
-    Action, ActionId, ActionRow, BadAction, Changed, Ended, Person, Proposal, Resolved, Sending,
-    Signer, State, Vote,
+    Action, ActionId, ActionRow, BadAction, Changed, Ended, Evidence, Person, Proposal, Resolved,
+    Sending, Signer, State, Vote,
 };
 pub use approvals::{AnchorDue, ApprovalError, Approvals, Finding, Revocation, Whose};
 pub use audit::{

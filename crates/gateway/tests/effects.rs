@@ -984,3 +984,87 @@ async fn under_a_new_seal_key_what_was_approved_under_the_old_one_starts_as_long
     approved(&new, "e").await;
     assert!(seen(call(&forgot, "e").await.unwrap()).ok());
 }
+
+/// A store whose records of calls say something else than was written.
+struct Rewritten(Arc<dyn Store>);
+
+impl StoreLayer for Rewritten {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    fn calls<'a>(&'a self, run: &'a RunRef) -> StoreFuture<'a, Vec<CallRecord>> {
+        Box::pin(async move {
+            let mut records = self.0.calls(run).await?;
+            for record in &mut records {
+                if let Some(Outcome::Observed(seen)) = &mut record.outcome {
+                    seen.content = seen.content.replace("open", "shut");
+                }
+            }
+            Ok(records)
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_the_run_had_read_is_part_of_what_is_signed() {
+    let stage = Stage::new();
+    let schema = serde_json::json!({"type": "object"});
+    let look = DynTool::new("look", "Looks", schema, async |args: Json| {
+        Ok::<_, ToolError>(format!("open {args}"))
+    });
+    let policy = Policy::new().ask("pay", Ask::default()).allow(["look"]);
+    let gateway = Gateway::builder(stage.store.clone())
+        .effect(stage.pay.clone())
+        .dynamic(look)
+        .policy(policy)
+        .build()
+        .unwrap();
+    let desk = stage.desk();
+    // A run that reads these in its first step, and asks in its second, beside another call.
+    let asked = async |run: &str, reads: &[&str]| {
+        let scope = Scope::new("clerk", run);
+        let session = gateway.session(scope, Limits::default()).await.unwrap();
+        session.budget().step().unwrap();
+        for (n, args) in reads.iter().enumerate() {
+            let call = ToolCall::native("look", args);
+            assert!(seen(session.call(&format!("r{n}"), &call).await).ok());
+        }
+        session.budget().step().unwrap();
+        let beside = ToolCall::native("look", r#"{"beside":true}"#);
+        assert!(seen(session.call("beside", &beside).await).ok());
+        let asked = waits(session.call("k", &cents(1)).await);
+        desk.show(asked.action).await.unwrap()
+    };
+    let nothing = asked("nothing", &[]).await;
+    assert_eq!(nothing.action.said.evidence, None);
+    assert_eq!(desk.evidence_holds(&nothing).await, Ok(None));
+    let rows = [
+        asked("one", &[r#"{"n":1}"#]).await,
+        asked("same", &[r#"{"n":1}"#]).await,
+        asked("other", &[r#"{"n":2}"#]).await,
+        asked("two", &[r#"{"n":1}"#, r#"{"n":2}"#]).await,
+    ];
+    let evidence = rows
+        .each_ref()
+        .map(|row| row.action.said.evidence.clone().unwrap());
+    assert_eq!(evidence.each_ref().map(|rests| rests.calls), [1, 1, 1, 2]);
+    assert_eq!(evidence[0], evidence[1]);
+    assert_ne!(evidence[0].hash, evidence[2].hash);
+    let said = format!(r#""evidence":{{"calls":1,"hash":"{}"}}"#, evidence[0].hash);
+    assert!(
+        rows[0].action.bytes.contains(&said),
+        "{}",
+        rows[0].action.bytes
+    );
+    assert_eq!(desk.evidence_holds(&rows[3]).await, Ok(Some(true)));
+    let rewritten = Approvals::new(Arc::new(Rewritten(stage.store.clone())));
+    assert_eq!(rewritten.evidence_holds(&rows[3]).await, Ok(Some(false)));
+    // Whoever edits it signs the same evidence.
+    let digest = &rows[0].digest;
+    let edited = gateway
+        .edit(&rows[0], digest, "ann", r#"{"cents":2}"#)
+        .await
+        .unwrap();
+    assert_eq!(edited.action.said.evidence.as_ref(), Some(&evidence[0]));
+}

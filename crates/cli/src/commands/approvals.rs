@@ -5,6 +5,7 @@
 
 mod asking;
 mod decide;
+mod differences;
 mod edit;
 mod lineage;
 mod list;

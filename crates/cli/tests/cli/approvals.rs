@@ -308,6 +308,13 @@ fn a_person_can_change_what_is_asked_for_and_that_is_what_is_signed() {
         digest: text("digest"),
     };
     assert_ne!((&new.id, &new.digest), (&waiting.id, &waiting.digest));
+    let shown = shop.approvals(&["show", &new.id]).out;
+    let changed = "\nwhat was changed\n  cents\n    - 4900\n    + 500\n";
+    assert!(shown.contains(changed), "{shown}");
+    assert_eq!(
+        shop.show(&new)["diff"],
+        json!([{"name": "cents", "before": ["4900"], "after": ["500"]}])
+    );
     let old = shop.approvals(&waiting.approve(&[]));
     assert_eq!(old.code, 6, "{}", old.err);
     let instead = format!("In its place: paraph approvals show {}", new.id);

@@ -86,6 +86,29 @@ fn keys(shop: &Shop) -> Vec<String> {
         .collect()
 }
 
+/// What a person signs says what the run had read before it asked, and that is looked up where it is shown.
+#[test]
+fn an_effect_rests_on_what_the_run_had_read() {
+    let shop = Shop::new();
+    let looks = r#"builtin = ["think"]"#;
+    let file = shop.sandbox.path("clerk.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let text = text.replace(
+        "prompt = \"Serve.\"",
+        &format!("prompt = \"Serve.\"\n[tools]\n{looks}"),
+    );
+    shop.sandbox.file("clerk.toml", &text);
+    let thinks = json!({"tool_calls": [{"id": "t", "name": "think", "arguments": {"reflection": "It is due."}}]});
+    shop.script(&[&thinks.to_string(), &pays(7, 4900), &says("It is done.")]);
+    let waiting = shop.asked("t");
+    let evidence = shop.show(&waiting)["evidence"].clone();
+    let hash = evidence["hash"].as_str().unwrap().to_owned();
+    assert_eq!(evidence, json!({"calls": 1, "hash": hash, "holds": true}));
+    let shown = shop.approvals(&["show", &waiting.id]).out;
+    let line = format!("rests on  1 result that the run had read, {hash}\n");
+    assert!(shown.contains(&line), "{shown}");
+}
+
 #[test]
 fn where_nobody_listens_nothing_happened_and_the_model_reads_so() {
     let shop = Shop::new();

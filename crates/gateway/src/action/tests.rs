@@ -3,6 +3,7 @@
 
 use super::machine::Voted;
 use super::*;
+use crate::record::{CallRecord, Observation, Outcome};
 use proptest::prelude::*;
 
 fn proposal() -> Proposal {
@@ -31,6 +32,7 @@ fn proposal() -> Proposal {
         not_by_requester: false,
         verified: false,
         policy: "p".into(),
+        evidence: None,
         again: None,
         edited: None,
         created_ms: 5,
@@ -271,4 +273,81 @@ proptest! {
             row = next;
         }
     }
+}
+
+#[test]
+fn evidence_is_of_earlier_steps_in_order_and_of_every_part_of_a_record() {
+    let record = |key: &str, seq: u64, step: u64, content: &str| CallRecord {
+        run: proposal().run,
+        key: key.into(),
+        seq,
+        step,
+        epoch: 1,
+        tool: "look".into(),
+        arguments: "{}".into(),
+        args_hash: String::new(),
+        args_digest: String::new(),
+        action: None,
+        ruling: None,
+        outcome: Some(Outcome::Observed(Observation {
+            tool: "look".into(),
+            args_hash: String::new(),
+            content: content.into(),
+            failure: None,
+            artifact: None,
+            command: None,
+            action: None,
+        })),
+        full_output: None,
+        ms: 0,
+    };
+    let (a, b) = (record("a", 1, 1, "x"), record("b", 2, 1, "y"));
+    let beside = record("c", 3, 2, "z");
+    let of = |records: &[CallRecord]| Evidence::before(2, records);
+    let whole = of(&[a.clone(), b.clone()]);
+    assert_eq!(whole.as_ref().map(|evidence| evidence.calls), Some(2));
+    assert_eq!(of(&[b.clone(), beside, a.clone()]), whole);
+    assert_eq!(of(&[]), None);
+    assert_eq!(Evidence::before(1, &[a.clone(), b.clone()]), None);
+    let changes: [fn(&mut CallRecord); 6] = [
+        |one| one.key = "d".into(),
+        |one| one.tool = "see".into(),
+        |one| one.arguments = "{ }".into(),
+        |one| one.outcome = None,
+        |one| one.outcome = Some(Outcome::Stopped(crate::stop::Stop::MaxSteps)),
+        |one| one.full_output = Some("more".into()),
+    ];
+    for (n, change) in changes.into_iter().enumerate() {
+        let mut other = b.clone();
+        change(&mut other);
+        assert_ne!(of(&[a.clone(), other]), whole, "{n}");
+    }
+    // What stands at the end of one part is not what stands at the beginning of the next.
+    let (mut one, mut other) = (a.clone(), a.clone());
+    (one.tool, one.arguments) = ("lo".into(), "ok{}".into());
+    (other.tool, other.arguments) = ("look".into(), "{}".into());
+    assert_ne!(of(&[one]), of(&[other]));
+}
+
+#[test]
+fn an_action_says_on_what_it_rests_and_an_older_one_on_nothing() {
+    let evidence = Evidence {
+        calls: 2,
+        hash: "0a".repeat(32),
+    };
+    let action = Action::of(Proposal {
+        evidence: Some(evidence.clone()),
+        ..proposal()
+    });
+    let action = action.unwrap();
+    assert_eq!(Action::read(&action.bytes).unwrap(), action);
+    assert_eq!(action.said.evidence, Some(evidence));
+    let without = Action::of(proposal()).unwrap();
+    assert!(!without.bytes.contains("evidence"), "{}", without.bytes);
+    let broken = action.bytes.replace("\"calls\":2", "\"calls\":\"2\"");
+    let error = Action::read(&broken).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the stored action cannot be read: `calls` is missing or of another kind"
+    );
 }

@@ -201,6 +201,7 @@ pub(super) fn action(run: &Arc<RunRef>, subject: &str, args: &str) -> Result<Act
         not_by_requester: false,
         verified: false,
         policy: String::new(),
+        evidence: None,
         again: None,
         edited: None,
         created_ms: 1_700_000_000_000,

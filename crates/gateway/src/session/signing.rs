@@ -7,7 +7,9 @@
 use super::daily::of_day;
 use super::finish::{After, by_rule};
 use super::{Session, Ticket, broken, failed, resolved};
-use crate::action::{Action, ActionId, ActionRow, Proposal, Resolved, Signer, State, Vote};
+use crate::action::{
+    Action, ActionId, ActionRow, Evidence, Proposal, Resolved, Signer, State, Vote,
+};
 use crate::audit::EventKind;
 use crate::call::{ToolCall, sha256};
 use crate::effect::Prepared;
@@ -158,6 +160,7 @@ impl Session {
             Ok(resolved) => resolved,
             Err(failure) => return Ok(Some(failed(ticket.call, failure))),
         };
+        let evidence = self.evidence(ticket.place.record.step).await?;
         let action = Action::of(Proposal {
             run: self.0.run.clone(),
             key: ticket.place.record.key.clone(),
@@ -172,6 +175,7 @@ impl Session {
             not_by_requester: ask.not_by_requester,
             verified: ask.verified,
             policy: judged.policy.to_owned(),
+            evidence,
             again: again.map(ActionRow::id),
             edited: None,
             created_ms: now_ms,
@@ -190,6 +194,12 @@ impl Session {
         }
         self.put(ticket, &action, None, &earlier).await?;
         Ok(None)
+    }
+
+    /// What the run has read in the steps before this one.
+    async fn evidence(&self, step: u64) -> Result<Option<Evidence>, Stop> {
+        let records = self.0.parts.store.calls(&self.0.run).await;
+        Ok(Evidence::before(step, &records.map_err(broken)?))
     }
 
     /// What the effect finds out about its arguments, within the run's time; or why the call fails, because of them or

@@ -1,5 +1,6 @@
 //! A run that waits, at a terminal where somebody sits: they are shown what waits and decide at once, or leave it.
 
+use super::differences::differences;
 use super::edit::{edited, in_editor};
 use super::{decide, desk, refused, show};
 use crate::config::Config;
@@ -136,7 +137,8 @@ impl Desk<'_> {
     /// Shows an action to whoever sits there, and writes down that it was shown.
     async fn lay_before(&self, row: &ActionRow) {
         let acts = format!("this process as local user {}", self.by);
-        note(&show::in_words(row, &acts, None));
+        let changes = differences(self.kept, row).await.unwrap_or_default();
+        note(&show::in_words(row, (&acts, &changes), None));
         show::was_shown(&desk(self.kept), row, &self.by).await;
         forget_typed();
     }

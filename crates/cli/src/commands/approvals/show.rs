@@ -1,6 +1,7 @@
 //! `paraph approvals show`: an action before somebody decides about it, to the byte.
 
-use super::{as_json, by_whom, desk, flag, row, signer, sweep};
+use super::differences::{self, Difference, differences};
+use super::{as_json, by_whom, desk, flag, refused, row, signer, sweep};
 use crate::args::ApprovalShowArgs;
 use crate::cells::{count, now_ms, time};
 use crate::config::Config;
@@ -37,6 +38,8 @@ struct ActionJson<'a> {
     requester: &'a str,
     acts: String,
     policy: &'a str,
+    /// What the run had read when it asked.
+    evidence: Option<EvidenceJson<'a>>,
     quorum: u32,
     not_by_requester: bool,
     verified: bool,
@@ -44,6 +47,8 @@ struct ActionJson<'a> {
     again: Option<ActionId>,
     edited_from: Option<ActionId>,
     edited_by: Option<&'a str>,
+    /// By what it differs from the action that it stands in the place of.
+    diff: &'a [Difference],
     replaced_by: Option<ActionId>,
     votes: Vec<Voted>,
     attempts: u64,
@@ -53,6 +58,14 @@ struct ActionJson<'a> {
     closes: bool,
     changed: &'a [Changed],
     approve: Option<String>,
+}
+
+#[derive(Serialize)]
+struct EvidenceJson<'a> {
+    calls: u64,
+    hash: &'a str,
+    /// Whether all of it is still recorded as it was.
+    holds: bool,
 }
 
 #[derive(Serialize)]
@@ -77,9 +90,19 @@ pub(super) async fn show(
     sweep(&desk).await;
     let row = row(kept, &args.id).await?;
     let acts = acts(config);
+    let changes = differences(kept, &row).await?;
+    let holds = desk.evidence_holds(&row).await;
+    let holds = holds.map_err(|error| refused(kept, error))?;
     match args.out.json {
-        true => print_json(&in_json(kept, &row, acts)?)?,
-        false => print(&in_words(&row, &acts, Some(flag(kept))))?,
+        true => print_json(&in_json(kept, &row, (acts, holds, &changes))?)?,
+        false => {
+            if holds == Some(false) {
+                note(
+                    "careful: what the run had read when it asked is not recorded any more as it was",
+                );
+            }
+            print(&in_words(&row, (&acts, &changes), Some(flag(kept))))?;
+        }
     }
     was_shown(&desk, &row, &local(&config.environment)).await;
     Ok(FINISHED)
@@ -106,7 +129,11 @@ fn acts(config: &Config) -> String {
     )
 }
 
-fn in_json<'a>(kept: &Kept, row: &'a ActionRow, acts: String) -> Result<ActionJson<'a>, Failure> {
+fn in_json<'a>(
+    kept: &Kept,
+    row: &'a ActionRow,
+    (acts, holds, diff): (String, Option<bool>, &'a [Difference]),
+) -> Result<ActionJson<'a>, Failure> {
     let said = &row.action.said;
     let edited = said.edited.as_ref();
     let vote = |vote: &paraph_gateway::Vote| Voted {
@@ -124,6 +151,11 @@ fn in_json<'a>(kept: &Kept, row: &'a ActionRow, acts: String) -> Result<ActionJs
         requester: &said.requester,
         acts,
         policy: &said.policy,
+        evidence: said.evidence.as_ref().map(|evidence| EvidenceJson {
+            calls: evidence.calls,
+            hash: &evidence.hash,
+            holds: holds.unwrap_or_default(),
+        }),
         quorum: said.quorum,
         not_by_requester: said.not_by_requester,
         verified: said.verified,
@@ -131,6 +163,7 @@ fn in_json<'a>(kept: &Kept, row: &'a ActionRow, acts: String) -> Result<ActionJs
         again: said.again,
         edited_from: edited.map(|(from, _)| *from),
         edited_by: edited.map(|(_, by)| by.as_str()),
+        diff,
         replaced_by: row.replaced_by,
         votes: row.votes.iter().map(vote).collect(),
         attempts: row.sending.times,
@@ -160,7 +193,11 @@ fn approve_command(row: &ActionRow, flag: &str) -> String {
 }
 
 /// All of it for somebody who decides at a terminal, with the commands that are left unless they are asked at once.
-pub(super) fn in_words(row: &ActionRow, acts: &str, flag: Option<&str>) -> String {
+pub(super) fn in_words(
+    row: &ActionRow,
+    (acts, changes): (&str, &[Difference]),
+    flag: Option<&str>,
+) -> String {
     let said = &row.action.said;
     let mut odd = Vec::new();
     let mut shown = |text: &str| {
@@ -192,6 +229,14 @@ pub(super) fn in_words(row: &ActionRow, acts: &str, flag: Option<&str>) -> Strin
     if !said.policy.is_empty() {
         facts.push(("policy", shown(&said.policy)));
     }
+    if let Some(evidence) = &said.evidence {
+        let results = count(evidence.calls, "result");
+        let hash = shown(&evidence.hash);
+        facts.push((
+            "rests on",
+            format!("{results} that the run had read, {hash}"),
+        ));
+    }
     facts.extend(history(row));
     let mut text = String::new();
     for (name, value) in &facts {
@@ -205,10 +250,12 @@ pub(super) fn in_words(row: &ActionRow, acts: &str, flag: Option<&str>) -> Strin
     let looked_at = looked_at(row, &mut shown);
     let (readable, warnings) = readable(said.args.view());
     odd.extend(warnings);
+    let changed = differences::in_words(changes, &mut odd);
     odd.dedup();
     for warning in odd {
         text.push_str(&format!("\nCareful: {warning}\n"));
     }
+    text.push_str(&changed);
     text.push_str(&looked_at);
     text.push_str(&format!(
         "\narguments, to the byte\n  {}\narguments, as they read\n{}",
