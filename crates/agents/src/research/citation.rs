@@ -183,17 +183,52 @@ pub fn check(text: &str, library: &Library) -> Checked {
     let text = bounded(text, &mut ledger);
     let text = plain::plain(text);
     let (text, labels) = lists::cut(&text, &mut ledger);
-    let text = links::unfold(&text, &labels);
-    let text = mark::mark(&text, &known, &mut ledger);
+    let text = resolved(text, &labels, &known, &mut ledger);
     let text = author::check(&text, library, &mut ledger);
     let text = claim::check(&text, library, &mut ledger);
     let (body, references) = mark::number(&text, library);
     Checked {
-        body: body.trim().to_owned(),
+        body: trimmed(&body).to_owned(),
         references,
         refused: ledger.refused,
         figures: ledger.figures,
     }
+}
+
+/// Without blanks around it, but for those before backticks: moved to the margin, these could begin code.
+fn trimmed(body: &str) -> &str {
+    let body = body.trim_matches('\n').trim_end();
+    let first = body.trim_start();
+    if first.starts_with(['`', '~']) {
+        body
+    } else {
+        first
+    }
+}
+
+/// How often a text is gone through, should taking something out of it have changed what is code.
+const MAX_ROUNDS: usize = 4;
+
+/// The text without links and tags, and with marks for what was fetched.
+fn resolved(
+    mut text: String,
+    labels: &HashMap<String, String>,
+    known: &Known,
+    ledger: &mut Ledger,
+) -> String {
+    let mut round = |text: &str| {
+        let text = links::unfold(&plain::untagged(text), labels);
+        mark::mark(&text, known, ledger)
+    };
+    for _ in 0..MAX_ROUNDS {
+        let next = round(&text);
+        if next == text {
+            return text;
+        }
+        text = next;
+    }
+    // It was made to change again and again: then nothing in it is code.
+    round(&text.replace(['`', '~'], ""))
 }
 
 /// A text without any citation or address in it, for what is shown beside a checked text.
@@ -201,8 +236,7 @@ pub(crate) fn without_citations(text: &str) -> String {
     let nothing = Library::default();
     let mut ledger = Ledger::default();
     let text = plain::plain(bounded(text, &mut ledger));
-    let text = links::unfold(&text, &HashMap::new());
-    let text = mark::mark(&text, &Known::new(&nothing), &mut ledger);
+    let text = resolved(text, &HashMap::new(), &Known::new(&nothing), &mut ledger);
     let (text, _) = mark::number(&text, &nothing);
     let without_stop = text.trim().trim_end_matches('.').is_empty();
     if without_stop {

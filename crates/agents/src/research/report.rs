@@ -126,7 +126,7 @@ fn titled(body: &str, question: &str) -> (String, String) {
     let first = body.trim_start();
     let (line, rest) = first.split_once('\n').unwrap_or((first, ""));
     let (title, body) = match line.strip_prefix("# ") {
-        Some(title) => (title.trim(), rest.trim()),
+        Some(title) => (title.trim(), rest.trim_matches('\n')),
         None => (question.trim(), body),
     };
     let title = title.trim_matches(['#', '*', ' ']);

@@ -254,6 +254,8 @@ fn unquoted(text: &str) -> String {
         out.push_str(if kept.starts_with('>') { mark } else { "" });
         out.push_str(if kept.starts_with('>') { rest } else { words });
     }
+    // A fence that was inside the quotation must not open one now.
+    let mut out = out.replace("```", "").replace("~~~", "");
     out.push_str(&format!(" {NOT_FOUND}"));
     out + text.get(end..).unwrap_or_default()
 }

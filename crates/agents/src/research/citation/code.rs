@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The fence that a line opens or closes: its character and length.
+/// The fence that a line opens: its character and length. One that is indented may end with the item or quotation
+/// that it stands in; it does not count, and its lines are read like all others.
 pub(super) fn fence(line: &str) -> Option<(char, usize)> {
-    let line = line.trim_start();
     let mark = line.chars().next().filter(|c| "`~".contains(*c))?;
     let length = line.chars().take_while(|c| *c == mark).count();
     let rest = line.get(length..).unwrap_or_default();
@@ -16,64 +16,77 @@ pub(super) fn fence(line: &str) -> Option<(char, usize)> {
     (length >= 3 && !(mark == '`' && rest.contains('`'))).then_some((mark, length))
 }
 
-/// Whether a line closes an open fence.
-pub(super) fn closes(line: &str, (mark, length): (char, usize)) -> bool {
-    let line = line.trim();
-    line.chars().all(|c| c == mark) && line.len() >= length
+/// Whether a line opens a fence inside of something, or indented.
+fn is_inner_fence(line: &str) -> bool {
+    let markup = |c: char| c.is_whitespace() || c.is_ascii_digit() || ">-*+.)".contains(c);
+    let bare = line.trim_start_matches(markup);
+    bare.len() < line.len() && (bare.starts_with("```") || bare.starts_with("~~~"))
 }
 
-/// The ranges of code, in order, without overlap.
+/// Whether a line closes an open fence.
+pub(super) fn closes(line: &str, (mark, length): (char, usize)) -> bool {
+    let bare = line.trim_end().trim_start_matches(' ');
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    indent <= 3 && bare.len() >= length && bare.chars().all(|c| c == mark)
+}
+
+/// The ranges of code, in order, without overlap. A span ends with its line: where a paragraph ends is not always
+/// plain, and what is taken for code by mistake would be looked at less. For the same reason there is none behind
+/// backticks that could pair with later lines.
 pub(super) fn ranges(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut open: Option<((char, usize), usize)> = None;
-    let (mut at, mut paragraph) = (0, 0);
+    let (mut at, mut unpaired) = (0, false);
     for line in text.split_inclusive('\n') {
         let begin = at;
+        unpaired &= !line.trim().is_empty();
         at += line.len();
         match open {
             Some((mark, start)) if closes(line, mark) => {
                 found.push(start..at);
-                (open, paragraph) = (None, at);
+                open = None;
             }
             Some(_) => {}
-            None => {
-                if let Some(mark) = fence(line) {
-                    spans(text, paragraph..begin, &mut found);
-                    open = Some((mark, begin));
-                } else if line.trim().is_empty() {
-                    spans(text, paragraph..begin, &mut found);
-                    paragraph = at;
+            None => match fence(line) {
+                Some(mark) => open = Some((mark, begin)),
+                // In an item or a quotation a fence ends when that ends. From here on nothing is surely code.
+                None if is_inner_fence(line) => break,
+                None => {
+                    let before = found.len();
+                    let whole = spans(text, begin..at, &mut found);
+                    unpaired |= !whole;
+                    if unpaired {
+                        found.truncate(before);
+                    }
                 }
-            }
+            },
         }
     }
-    match open {
-        Some((_, start)) => found.push(start..text.len()),
-        None => spans(text, paragraph..text.len(), &mut found),
-    }
+    found.extend(open.map(|(_, start)| start..text.len()));
     found
 }
 
-/// The spans between runs of backticks of equal length, in one paragraph.
-fn spans(text: &str, range: Range<usize>, found: &mut Vec<Range<usize>>) {
+/// The spans between runs of backticks of equal length, in one line. Says whether no run is left over.
+fn spans(text: &str, range: Range<usize>, found: &mut Vec<Range<usize>>) -> bool {
     let Some(bytes) = text.as_bytes().get(range.clone()) else {
-        return;
+        return true;
     };
     let mut runs: Vec<(usize, usize)> = Vec::new();
-    let mut at = 0;
+    let (mut at, mut odd) = (0, false);
     while let Some(byte) = bytes.get(at) {
         let length = bytes.iter().skip(at).take_while(|b| **b == b'`').count();
         let escaped = at > 0 && bytes.get(at - 1) == Some(&b'\\');
         if *byte == b'`' && !escaped {
             runs.push((at, length));
         }
+        odd |= *byte == b'`' && escaped;
         at += length.max(1);
     }
     let mut by_length: HashMap<usize, Vec<usize>> = HashMap::new();
     for (start, length) in runs.iter().rev() {
         by_length.entry(*length).or_default().push(*start);
     }
-    let mut end = 0;
+    let (mut end, mut whole) = (0, true);
     for (start, length) in runs {
         let Some(later) = by_length.get_mut(&length) else {
             continue;
@@ -84,11 +97,15 @@ fn spans(text: &str, range: Range<usize>, found: &mut Vec<Range<usize>>) {
         if start < end {
             continue;
         }
-        if let Some(close) = later.last() {
-            end = close + length;
-            found.push(range.start + start..range.start + end);
+        match later.last() {
+            Some(close) => {
+                end = close + length;
+                found.push(range.start + start..range.start + end);
+            }
+            None => whole = false,
         }
     }
+    whole && !odd
 }
 
 /// Whether a place is in one of the ranges.

@@ -167,7 +167,9 @@ fn id(shadow: &Shadow, at: usize) -> Option<(Range<usize>, String)> {
     let has_digit = word.contains(|c: char| c.is_ascii_digit());
     let length = word.len();
     let exact = length == 8 && is_hex;
-    let nearly = dashed && !odd && has_digit && ((is_hex && length >= 4) || length >= 8);
+    let begun = length > 8 && word.chars().take(8).all(|c| c.is_ascii_hexdigit());
+    let close = has_digit && ((is_hex && length >= 4) || length >= 8);
+    let nearly = dashed && !odd && (begun || close);
     // A word such as `src-tauri` is none. What clings to a false one goes with it.
     (exact || nearly).then(|| {
         let whole = if exact { 0 } else { end(shadow, start) };

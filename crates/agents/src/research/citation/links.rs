@@ -10,19 +10,20 @@ use super::code;
 use super::edit::{Edit, apply};
 
 /// The longest target, in bytes.
-const MAX_TARGET: usize = 4_000;
+const MAX_TARGET: usize = 2_000;
 
 /// The text without links. `labels` are the definitions that were cut out, in small letters.
 pub(super) fn unfold(text: &str, labels: &HashMap<String, String>) -> String {
     let code = code::ranges(text);
-    let bytes = text.as_bytes();
     let (mut open, mut edits): (Vec<usize>, Vec<Edit>) = (Vec::new(), Vec::new());
-    for (at, byte) in bytes.iter().enumerate() {
-        let escaped = at > 0 && bytes.get(at - 1) == Some(&b'\\');
-        if escaped || !matches!(byte, b'[' | b']') || code::contains(&code, at) {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        let was_escaped = escaped;
+        escaped = byte == b'\\' && !was_escaped;
+        if was_escaped || !matches!(byte, b'[' | b']') || code::contains(&code, at) {
             continue;
         }
-        if *byte == b'[' {
+        if byte == b'[' {
             open.push(at);
             continue;
         }
@@ -31,7 +32,7 @@ pub(super) fn unfold(text: &str, labels: &HashMap<String, String>) -> String {
         let Some((end, target)) = leads(text, at + 1, said, labels) else {
             continue;
         };
-        let image = start > 0 && bytes.get(start - 1) == Some(&b'!');
+        let image = start > 0 && text.as_bytes().get(start - 1) == Some(&b'!');
         let target = if is_telling(&target) {
             target
         } else {
@@ -103,8 +104,6 @@ fn target(inside: &str) -> Option<Range<usize>> {
             '(' => depth += 1,
             ')' if depth == 0 => return Some(0..at),
             ')' => depth -= 1,
-            // A bracket would begin the next link: this keeps hostile texts linear.
-            '[' => return None,
             _ => {}
         }
     }

@@ -199,7 +199,7 @@ pub(super) fn number(text: &str, library: &Library) -> (String, Vec<Reference>) 
             out.push(' ');
         }
     }
-    (clean(out), references)
+    (undefined(&clean(out)), references)
 }
 
 /// Whether nothing but numbers and marks of items stands in the last line.
@@ -209,6 +209,30 @@ fn begins_line(text: &str) -> bool {
         .unwrap_or_default();
     let line = line.rsplit('\n').next().unwrap_or_default();
     !line.contains(char::is_alphabetic)
+}
+
+/// A text in which no line defines a link: the colon of one is escaped, which looks the same.
+fn undefined(text: &str) -> String {
+    let code = code::ranges(text);
+    let (mut out, mut open, mut at) = (String::with_capacity(text.len()), false, 0);
+    for line in text.split_inclusive('\n') {
+        let markup = |c: char| c.is_whitespace() || c.is_ascii_digit() || ">-*+.)".contains(c);
+        let begins = line.trim_start_matches(markup).starts_with('[');
+        match line
+            .split_once("]:")
+            .filter(|_| (begins || open) && !code::contains(&code, at))
+        {
+            Some((label, rest)) => {
+                out.push_str(label);
+                out.push_str("]\\:");
+                out.push_str(rest);
+            }
+            None => out.push_str(line),
+        }
+        open = (begins || open) && !line.contains(']') && !line.trim().is_empty();
+        at += line.len();
+    }
+    out
 }
 
 /// A citation needs no parentheses around its brackets.

@@ -69,22 +69,26 @@ const ENTITIES: [(&str, char); 50] = [
 
 /// The text without what is hidden.
 pub(super) fn plain(text: &str) -> String {
-    let seen = visible(text);
-    let code = code::ranges(&seen);
-    let mut out = String::with_capacity(seen.len());
-    let mut at = 0;
-    for range in code {
-        markup(seen.get(at..range.start).unwrap_or_default(), &mut out);
-        out.push_str(seen.get(range.clone()).unwrap_or_default());
-        at = range.end;
-    }
-    markup(seen.get(at..).unwrap_or_default(), &mut out);
+    let mut out = untagged(&visible(text));
     // These marks are made anew. A note about a quotation stays: its marks are gone, so that it is not looked up again.
     for mark in [UNCITED, NO_SUCH_WORK] {
         out = out.replace(&format!(" {mark}"), "").replace(mark, "");
     }
     // Entities may have brought some in.
     visible(&out)
+}
+
+/// The text without tags, comments and entities outside of code.
+pub(super) fn untagged(seen: &str) -> String {
+    let mut out = String::with_capacity(seen.len());
+    let mut at = 0;
+    for range in code::ranges(seen) {
+        markup(seen.get(at..range.start).unwrap_or_default(), &mut out);
+        out.push_str(seen.get(range.clone()).unwrap_or_default());
+        at = range.end;
+    }
+    markup(seen.get(at..).unwrap_or_default(), &mut out);
+    out
 }
 
 /// Line breaks are one kind, blanks are one kind, and what nobody sees is gone.
@@ -125,6 +129,10 @@ fn markup(text: &str, out: &mut String) {
         let first = rest.get(..1).unwrap_or_default();
         if length.is_none() {
             out.push_str(first);
+            // What never ends is no tag; nobody else shall take it for one.
+            let opens = |c: char| c.is_ascii_alphabetic() || "/!?".contains(c);
+            let opens = rest.get(1..).is_some_and(|rest| rest.starts_with(opens));
+            out.push_str(if first == "<" && opens { " " } else { "" });
         }
         rest = rest.get(length.unwrap_or(1)..).unwrap_or_default();
     }

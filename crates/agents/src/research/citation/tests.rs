@@ -482,3 +482,36 @@ fn a_checked_text_says_the_same_when_it_is_checked_again() {
     let twice = check(&once.body, &library());
     assert_eq!(once.body, twice.body);
 }
+
+#[test]
+fn what_looks_like_code_to_hide_something_is_read_like_the_rest() {
+    bodies(&[
+        // Taking the id out takes a backtick with it: what stood between the two is code no longer.
+        (
+            "s`rc-deadbeef [It](x) is so here [{0}]. s`rc-deadbeef",
+            "It is so here [1].",
+        ),
+        // A span that a renderer would begin a line earlier.
+        (
+            "It is ``` here\n```[so](x) there.``` [{0}]",
+            "It is ``` here\n``` so there.``` [1]",
+        ),
+        // In an item a fence ends with the item.
+        (
+            "- ```\n[It](x) is so here [{0}].",
+            "- ```\nIt is so here [1].",
+        ),
+        // An escaped backslash escapes nothing.
+        ("It is \\\\[so](x) here [{0}].", "It is \\\\ so here [1]."),
+        ("It is [so](x[) here [{0}].", "It is so here [1]."),
+        // What is no address defines no link either.
+        (
+            "[so]: @\n\nIt is [so] here [{0}].",
+            "[so]\\: @\n\nIt is [so] here [1].",
+        ),
+        (
+            "It is so here [{0}], src-deadbeefIt.",
+            "It is so here [1],.",
+        ),
+    ]);
+}

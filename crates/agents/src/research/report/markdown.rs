@@ -16,7 +16,7 @@ pub(super) fn whole(report: &Report) -> String {
     if report.question.trim() != report.title {
         let _ = write!(out, "Question: {}\n\n", escaped(report.question.trim()));
     }
-    out.push_str(report.body.trim());
+    out.push_str(report.body.trim_matches('\n'));
     out.push_str("\n\n");
     if !report.missing.is_empty() {
         let _ = write!(out, "## {}\n\n", missing_title(report));

@@ -4,6 +4,7 @@ use super::{filled, id, library};
 use crate::research::citation::shadow::Shadow;
 use crate::research::citation::{check, find, quote};
 use proptest::prelude::*;
+use pulldown_cmark::{Event, Options, Parser, Tag};
 
 /// Addresses and ids that nobody has fetched.
 const FABRICATED: [&str; 10] = [
@@ -336,8 +337,38 @@ fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
+/// What a renderer makes of a checked text may have no link, no picture, no address and no id.
+fn rendered(body: &str) -> Result<(), String> {
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS;
+    let (mut shown, mut links) = (String::new(), 0);
+    for event in Parser::new_ext(body, options) {
+        match event {
+            Event::Start(Tag::Link { .. } | Tag::Image { .. }) => links += 1,
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                shown.push_str(&text)
+            }
+            Event::End(_) | Event::SoftBreak | Event::HardBreak => {
+                shown.push(if links > 0 { '!' } else { '\u{1}' })
+            }
+            _ => {}
+        }
+    }
+    let shown = shown.to_lowercase();
+    let id = shown.match_indices("src-").any(|(at, _)| {
+        let digits = shown[at + 4..].chars().take_while(char::is_ascii_hexdigit);
+        digits.count() >= 8
+    });
+    if links > 0 || shown.contains("://") || id {
+        return Err(format!("{links} links, id: {id}, text: {shown:?}"));
+    }
+    Ok(())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_is_written_no_id_and_no_address_stays(pieces in proptest::collection::vec(piece(), 0..24)) {
@@ -347,6 +378,8 @@ proptest! {
             let harmless = matches!(found.kind, find::Kind::Number | find::Kind::Domain(_));
             prop_assert!(harmless, "{:?} in {:?}", found, checked.body);
         }
+        let rendered = rendered(&checked.body);
+        prop_assert!(rendered.is_ok(), "{:?} in {:?}", rendered, checked.body);
         let figures = checked.figures;
         prop_assert_eq!(figures.claims, figures.cited + figures.uncited);
         prop_assert!(figures.quotes >= figures.quotes_refused);
