@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::research::citation::{NO_SUCH_WORK, NOT_FOUND, UNCITED};
+
 /// Headings behind which sources are listed.
 const LISTS: [&str; 3] = ["sources", "references", "bibliography"];
 
-/// What the check of citations puts behind a sentence without one.
-const UNCITED: &str = "uncited";
+/// What the check of citations writes into a text, which is not the writer's.
+const MARKS: [&str; 3] = [UNCITED, NOT_FOUND, NO_SUCH_WORK];
 
 /// How many letters of a word are compared, so that endings do not count.
 const STEM: usize = 6;
@@ -137,7 +139,12 @@ fn behind_marks(text: &str) -> &str {
 }
 
 fn is_mark(inside: &str) -> bool {
-    inside == UNCITED || numbers_in(inside).is_some()
+    MARKS.iter().any(|mark| says(mark, inside)) || numbers_in(inside).is_some()
+}
+
+/// Whether a mark has this between its brackets.
+fn says(mark: &str, inside: &str) -> bool {
+    mark.trim_matches(['[', ']']) == inside
 }
 
 /// `3` or `1, 2` as numbers.
@@ -152,7 +159,7 @@ fn read(sentence: &str) -> Sentence {
         read.text.push_str(before);
         match after.split_once(']') {
             Some((inside, tail)) if is_mark(inside) => {
-                read.uncited |= inside == UNCITED;
+                read.uncited |= says(UNCITED, inside);
                 read.cites.extend(numbers_in(inside).unwrap_or_default());
                 rest = tail;
             }

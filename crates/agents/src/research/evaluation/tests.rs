@@ -185,6 +185,10 @@ fn citations_are_precise_if_the_cited_document_says_it() {
             "# Overlap [1]\n\n```\nindex[1]\n```\n\nSee array\\[1\\] and [a](b).",
             (0, 0, 2, 0),
         ),
+        (
+            "Overlap grew the index [quotation not found in the source] [1].",
+            (1, 1, 2, 0),
+        ),
         ("[1]", (1, 0, 2, 0)),
         (
             "\n## Sources\n\n- [1] A larger overlap made the index grow [uncited].",
@@ -249,6 +253,16 @@ fn phrases_are_found_as_a_whole_in_any_way_of_writing() {
         ("It took 2.45 seconds", "2.4", false),
         ("the sources don’t say", "don't say", true),
         ("rehashes", "hashes", false),
+        (
+            "So it is [quotation not found in the source].",
+            "not found in",
+            false,
+        ),
+        (
+            "(Doe, 2020) [citation not found in the sources]",
+            "not found in",
+            false,
+        ),
         ("anything", "", false),
     ] {
         assert_eq!(holds(&comparable(text), phrase), stands, "{text}: {phrase}");
