@@ -5,6 +5,7 @@
 //! records keep, stays as it is.
 
 use crate::call::ToolCall;
+use crate::canonical;
 use crate::display::is_hidden;
 use crate::json::{Bounds, Json, Shape, Style, View, quote, write};
 use regex::{Captures, Regex};
@@ -73,6 +74,25 @@ impl Redactor {
         DIGITS
             .replace_all(&out, |found: &Captures<'_>| without_cards(&found[0]))
             .into_owned()
+    }
+
+    /// What an effect says of itself, or what it is about, without secrets. Of a tool that says nothing of itself both
+    /// end with its arguments as JSON, and secrets there go by the names of their keys too. Whoever decides about an
+    /// action has to see its signed bytes; everybody else is shown this.
+    ///
+    /// ```
+    /// use paraph_gateway::{Redaction, Redactor};
+    /// let redactor = Redactor::new(&Redaction::default());
+    /// let says = r#"Call `pay` with {"cents":1,"pin":"0000"}"#;
+    /// assert_eq!(redactor.said(says), r#"Call `pay` with {"cents":1,"pin":"[redacted]"}"#);
+    /// ```
+    pub fn said(&self, text: &str) -> String {
+        let args = text.find('{').map(|at| text.split_at(at));
+        let read = args.and_then(|(before, args)| Some((before, canonical::read(args).ok()?)));
+        match read {
+            Some((before, args)) => format!("{}{}", self.text(before), self.json(args.view())),
+            None => self.text(text),
+        }
     }
 
     /// A call's arguments for one line of a trace: redacted, without characters that could disturb a

@@ -13,7 +13,9 @@ pub(crate) enum ApprovalsCommand {
     )]
     List(ApprovalsListArgs),
     /// Show one action: what would happen, to the byte, and how it stands
-    #[command(after_help = "Example: paraph approvals show 01920000-…")]
+    #[command(after_help = "Example: paraph approvals show 01920000-…\n\n\
+                      It shows the exact bytes that are signed, secrets in them too; everything else shows\n\
+                      an action without secrets.")]
     Show(ApprovalShowArgs),
     /// Approve the bytes of a digest, do it, and drive the run to its next stop
     #[command(

@@ -25,10 +25,12 @@ use crate::pieces::{Raw, raw};
 use crate::stores::Kept;
 use crate::terminal::printable;
 use paraph_gateway::{
-    ActionId, ActionRow, ApprovalError, Approvals, Ended, Signer, State, StoreError,
+    ActionId, ActionRow, ApprovalError, Approvals, Ended, Redaction, Redactor, Signer, State,
+    StoreError,
 };
 use paraph_graph::RunId;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// How many digits of a digest have to be named at least.
@@ -232,7 +234,8 @@ struct Listed<'a> {
     expires_at: String,
     thread: &'a str,
     run_id: &'a str,
-    says: &'a str,
+    /// Without secrets, but for whoever decides.
+    says: Cow<'a, str>,
 }
 
 impl<'a> Listed<'a> {
@@ -247,9 +250,22 @@ impl<'a> Listed<'a> {
             expires_at: time(said.expires_ms),
             thread: &said.run.thread,
             run_id: &said.run.run,
-            says: &said.says,
+            says: Cow::Owned(without_secrets(&said.says)),
         }
     }
+
+    /// The same to the byte, for whoever decides.
+    fn exact(row: &'a ActionRow) -> Listed<'a> {
+        Listed {
+            says: Cow::Borrowed(&row.action.said.says),
+            ..Listed::of(row)
+        }
+    }
+}
+
+/// What an action says of itself, or what it is about, for everybody but whoever decides.
+fn without_secrets(said: &str) -> String {
+    Redactor::new(&Redaction::default()).said(said)
 }
 
 /// JSON text of the store's as it is.

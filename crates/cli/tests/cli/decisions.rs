@@ -337,3 +337,64 @@ fn what_nobody_decides_about_in_time_is_over_and_no_refusal_of_a_person() {
         (&json!(true), &json!("the clock"))
     );
 }
+
+/// Puts other rules, and another body, in the place of the shop's.
+fn ruled(shop: &Shop, ask: &str) {
+    let file = std::fs::read_to_string(shop.sandbox.path("clerk.toml")).unwrap();
+    let file = file.replace("[policy]", &format!("[policy]\n{ask}"));
+    shop.sandbox.file("clerk.toml", &file);
+}
+
+#[test]
+fn whoever_started_a_run_cannot_approve_what_it_asks_for_where_the_rules_say_so() {
+    let shop = Shop::new();
+    ruled(&shop, "ask = { not_by_requester = true }");
+    let waiting = shop.asked("t-1");
+    let shown = shop.show(&waiting);
+    let own = shop.approvals(&waiting.approve(&[]));
+    assert_eq!(own.code, 3, "{}{}", own.out, own.err);
+    assert_eq!(shop.paid(), Vec::<Value>::new());
+    assert_eq!(shop.show(&waiting)["state"], json!("pending"));
+    // Whoever refuses need not be somebody else; the audit names one and the same.
+    let words = ["reject", &waiting.id, "--digest", &waiting.digest];
+    let rejected = shop.approvals(&[&words[..], &["--reason", "no", "--no-run"]].concat());
+    let requester = shown["requester"].as_str().unwrap();
+    let by = format!("refused by {requester} (unverified)");
+    assert!(rejected.err.contains(&by), "{by}: {}", rejected.err);
+    let erase = [
+        "audit", "erase", "--user", requester, "--reason", "asked", "--yes",
+    ];
+    let erased = shop.sandbox.run(&[&erase[..], &["--json"]].concat());
+    assert_ne!(erased.json()["erased"], json!(0), "{}", erased.err);
+}
+
+#[test]
+fn secrets_of_what_waits_are_shown_to_whoever_decides_alone() {
+    const SECRET: &str = "hunter2 CANARY";
+    let shop = Shop::new();
+    let file = std::fs::read_to_string(shop.sandbox.path("clerk.toml")).unwrap();
+    let own = "[tools.http.arguments]\npin = { type = \"string\" }";
+    let file = file.replace("[tools.http.arguments]", own);
+    let file = file.replace("[tools.http.body]", "[tools.http.body]\npin = \"{pin}\"");
+    shop.sandbox.file("clerk.toml", &file);
+    let arguments = json!({"order": 7, "cents": 1, "pin": SECRET});
+    let call = json!({"id": "c1", "name": "pay_back", "arguments": arguments});
+    shop.script(&[&json!({ "tool_calls": [call] }).to_string(), &says("Done.")]);
+    let waiting = shop.asked("t-1");
+    let shown = shop.show(&waiting);
+    assert!(shown["says"].as_str().unwrap().contains(SECRET), "{shown}");
+    let again = ["runs", "resume", shown["run_id"].as_str().unwrap()];
+    let told = [
+        shop.approvals(&["list"]),
+        shop.approvals(&["list", "--json"]),
+        shop.sandbox.run(&again),
+        shop.sandbox.run(&["audit", "list"]),
+        shop.sandbox.run(&["audit", "export"]),
+        shop.approvals(&waiting.approve(&["--no-run", "--json"])),
+    ];
+    for ended in &told {
+        let text = format!("{}{}", ended.out, ended.err);
+        assert!(!text.is_empty() && !text.contains(SECRET), "{text}");
+    }
+    assert!(told[0].out.contains("[redacted]"), "{}", told[0].out);
+}

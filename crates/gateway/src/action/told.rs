@@ -4,6 +4,7 @@ use super::{ActionRow, Person, Signer};
 use crate::audit::{Draft, Event, EventKind, Field};
 use crate::policy::Fit;
 use crate::record::Ruling;
+use crate::redact::Redactor;
 use std::collections::BTreeMap;
 
 impl ActionRow {
@@ -12,8 +13,14 @@ impl ActionRow {
         self.told_reply(kind, "", at_ms)
     }
 
-    /// That this action was proposed, with the rule by which it was, and the grant that signed it.
-    pub(crate) fn proposed_by(&self, ruling: Option<&Ruling>, at_ms: u64) -> Draft {
+    /// That this action was proposed, with the rule by which it was, and the grant that signed it. What it says of
+    /// itself goes through the redactor; its exact bytes stand in the action alone.
+    pub(crate) fn proposed_by(
+        &self,
+        ruling: Option<&Ruling>,
+        redactor: &Redactor,
+        at_ms: u64,
+    ) -> Draft {
         let mut event = self.event(EventKind::Proposed, at_ms);
         let named = |ruling: &Ruling| {
             [
@@ -26,7 +33,16 @@ impl ActionRow {
                 event = event.with(name, value);
             }
         }
-        self.written(EventKind::Proposed, "", event)
+        let said = &self.action.said;
+        let mut detail = self.personal(EventKind::Proposed);
+        for (name, text) in [
+            ("requester", said.requester.clone()),
+            ("says", redactor.said(&said.says)),
+            ("subject", redactor.said(&said.subject)),
+        ] {
+            put(&mut detail, name, &text);
+        }
+        drafted(event, detail)
     }
 
     /// The same with what the effect gave back, without secrets.
@@ -61,10 +77,7 @@ impl ActionRow {
         if !reply.is_empty() {
             detail.insert("reply".to_owned(), Field::from(reply));
         }
-        match detail.is_empty() {
-            true => event.draft(),
-            false => event.draft_with(detail),
-        }
+        drafted(event, detail)
     }
 
     /// That it was shown to somebody. Neither its state nor its version is told: it may be somewhere else by now.
@@ -101,18 +114,8 @@ impl ActionRow {
 
     /// Who did it, and in what words.
     fn personal(&self, kind: EventKind) -> BTreeMap<String, Field> {
-        let said = &self.action.said;
         let mut detail = BTreeMap::new();
-        let mut put = |name: &str, text: &str| {
-            if !text.is_empty() {
-                detail.insert(name.to_owned(), Field::from(text));
-            }
-        };
-        if kind == EventKind::Proposed {
-            put("requester", &said.requester);
-            put("says", &said.says);
-            put("subject", &said.subject);
-        }
+        let mut put = |name: &str, text: &str| put(&mut detail, name, text);
         let ended = match kind {
             EventKind::Reopened => &self.reopened,
             _ => &self.ended,
@@ -126,6 +129,20 @@ impl ActionRow {
             (None, None) => {}
         }
         detail
+    }
+}
+
+/// Adds a detail that says something.
+fn put(detail: &mut BTreeMap<String, Field>, name: &str, text: &str) {
+    if !text.is_empty() {
+        detail.insert(name.to_owned(), Field::from(text));
+    }
+}
+
+fn drafted(event: Event, detail: BTreeMap<String, Field>) -> Draft {
+    match detail.is_empty() {
+        true => event.draft(),
+        false => event.draft_with(detail),
     }
 }
 

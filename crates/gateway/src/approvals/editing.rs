@@ -51,7 +51,7 @@ impl Gateway {
             let new = ActionRow::proposed(new, None);
             let told = [
                 old.told(EventKind::Decided, at_ms),
-                new.proposed_by(Some(&ruling), at_ms),
+                new.proposed_by(Some(&ruling), self.redactor(), at_ms),
             ];
             match desk.replace(&row, (&old, &new), told).await {
                 Ok(()) => return Ok(new),

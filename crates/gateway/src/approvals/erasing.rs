@@ -5,6 +5,7 @@ use super::deciding::reason;
 use super::{ApprovalError, Approvals};
 use crate::action::{ActionId, Person, Signer};
 use crate::audit::{AuditEntry, Event, EventKind, Field, Spans};
+use crate::redact::{Redaction, Redactor};
 use crate::store::{Change, Erase};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -35,6 +36,10 @@ impl Approvals {
     pub async fn personal(&self, tenant: &str, whose: &Whose) -> Result<Vec<u64>, ApprovalError> {
         let mut search = Search {
             whose,
+            redacted: match whose {
+                Whose::Subject(subject) => Redactor::new(&Redaction::default()).said(subject),
+                Whose::Action(_) | Whose::User(_) => String::new(),
+            },
             actions: BTreeSet::new(),
         };
         let (mut found, mut after) = (Vec::new(), 0);
@@ -97,6 +102,8 @@ impl Approvals {
 /// What is looked for, on the way along a chain.
 struct Search<'w> {
     whose: &'w Whose,
+    /// A subject as the audit has it.
+    redacted: String,
     /// The actions that are known to be meant: an action is proposed before anything else is said of it.
     actions: BTreeSet<String>,
 }
@@ -116,7 +123,8 @@ impl Search<'_> {
         let action = event.action.unwrap_or_default();
         let own = match self.whose {
             Whose::Action(id) => return action == id.to_string(),
-            Whose::Subject(subject) => says("subject", subject),
+            // It stands there without secrets, however it is named now.
+            Whose::Subject(subject) => says("subject", subject) || says("subject", &self.redacted),
             Whose::User(user) => says("requester", user),
         };
         if own && event.kind == EventKind::Proposed {

@@ -5,6 +5,7 @@
 use super::warrant::key_of;
 use super::{Attempt, Effect, EffectError, Found, Retry, Warrant, described};
 use crate::action::{Action, Resolved};
+use crate::canonical::{self, Numbers, canonical};
 use crate::json::{Bounds, Json};
 use crate::tool::{DynLook, DynRun, LookUp, ToolContext, ToolError};
 use futures::FutureExt as _;
@@ -150,13 +151,18 @@ fn encoded<A: serde::Serialize>(args: &A) -> Result<Json, ToolError> {
     Json::read(&text, Bounds::default()).map_err(|error| ToolError::new(error.to_string()))
 }
 
-/// What is signed of a call whose tool says nothing of itself.
-pub(crate) fn as_it_is(name: &str, args: &Json) -> Prepared {
-    Prepared {
-        args: args.clone(),
-        says: described(name, args),
+/// What is signed of a call whose tool says nothing of itself. Its words and its subject are made of the canonical
+/// arguments, as the signed bytes are: another spelling of the same number or another order of keys is the same.
+pub(crate) fn as_it_is(name: &str, args: &Json) -> Result<Prepared, ToolError> {
+    let text = canonical(args, Numbers::Any);
+    let text = text.map_err(|error| ToolError::bad_args(error.to_string()))?;
+    let args = canonical::read(&text);
+    let args = args.map_err(|error| ToolError::bad_args(error.to_string()))?;
+    Ok(Prepared {
+        says: described(name, &args),
         subject: format!("{name} {args}"),
-    }
+        args,
+    })
 }
 
 /// A tool that is known only at run time, as an effect.
@@ -181,7 +187,7 @@ struct Dynamic {
 
 impl Erased for Dynamic {
     fn prepare(&self, args: &Json) -> Result<Prepared, ToolError> {
-        Ok(as_it_is(&self.name, args))
+        as_it_is(&self.name, args)
     }
 
     fn resolve(self: Arc<Self>, _: Json) -> BoxFuture<'static, Result<Resolved, ToolError>> {

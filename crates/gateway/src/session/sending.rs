@@ -5,7 +5,7 @@
 
 use super::finish::After;
 use super::looking::Sight;
-use super::signing::{Look, at, impossible, outcome, waiting};
+use super::signing::{Look, at, impossible, outcome};
 use super::{Session, Ticket, broken};
 use crate::action::{ActionRow, Ended, Signer, State};
 use crate::audit::EventKind;
@@ -33,7 +33,9 @@ impl Session {
             return self.step(&row, expired, EventKind::Expired).await;
         }
         if row.due_ms.is_some_and(|due| due > now_ms) {
-            return Ok(Look::Over(After::Waiting(waiting(&row, Why::Unchecked))));
+            return Ok(Look::Over(After::Waiting(
+                self.waiting(&row, Why::Unchecked),
+            )));
         }
         match self.look_again(tool, &row, now_ms).await {
             Sight::Same => self.send(ticket, tool, (row, now_ms), injections).await,
@@ -384,7 +386,7 @@ impl Session {
         };
         Ok(match &ticket.place.record.outcome {
             Some(outcome) => After::Ended(outcome.clone()),
-            None => After::Waiting(waiting(&settled.row, why)),
+            None => After::Waiting(self.waiting(&settled.row, why)),
         })
     }
 
@@ -398,7 +400,7 @@ impl Session {
     ) -> Result<Look, Stop> {
         let now_ms = self.now().await?;
         if row.due_ms.is_none_or(|due| due > now_ms) {
-            return Ok(Look::Over(After::Waiting(waiting(&row, Why::Unknown))));
+            return Ok(Look::Over(After::Waiting(self.waiting(&row, Why::Unknown))));
         }
         let found = match &tool.effect {
             // What only reads can be done again.

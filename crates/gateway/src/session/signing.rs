@@ -266,7 +266,7 @@ impl Session {
             guards: vec![Guard::Alive {
                 scopes: Target::of(said).scopes(),
             }],
-            audit: vec![row.proposed_by(ruling, said.created_ms)],
+            audit: vec![row.proposed_by(ruling, &self.0.parts.redactor, said.created_ms)],
             ..Change::default()
         };
         if let Some(fit) = grant {
@@ -338,7 +338,7 @@ impl Session {
             State::Held => Why::Held,
             _ => Why::Approval,
         };
-        Ok(Look::Over(After::Waiting(waiting(&row, why))))
+        Ok(Look::Over(After::Waiting(self.waiting(&row, why))))
     }
 
     /// An action that somebody handed to its effect: somebody who is gone, if that was under an older lease.
@@ -386,6 +386,23 @@ impl Session {
         }
     }
 
+    /// What a call waits for. It is kept in checkpoints and events, and shown to anybody: so without secrets.
+    pub(super) fn waiting(&self, row: &ActionRow, why: Why) -> Waiting {
+        let said = &row.action.said;
+        let because = row.ended.as_ref().filter(|ended| !ended.why.is_empty());
+        Waiting {
+            why,
+            action: row.id(),
+            digest: row.digest.clone(),
+            key: said.key.clone(),
+            tool: said.tool.clone(),
+            says: self.0.parts.redactor.said(&said.says),
+            expires_ms: said.expires_ms,
+            due_ms: row.due_ms,
+            because: because.map(|ended| ended.why.clone()),
+        }
+    }
+
     pub(super) async fn now(&self) -> Result<u64, Stop> {
         self.0.parts.store.now_ms().await.map_err(broken)
     }
@@ -415,22 +432,6 @@ pub(super) fn impossible(row: &ActionRow) -> Stop {
         row.id(),
         row.state
     ))
-}
-
-pub(super) fn waiting(row: &ActionRow, why: Why) -> Waiting {
-    let said = &row.action.said;
-    let because = row.ended.as_ref().filter(|ended| !ended.why.is_empty());
-    Waiting {
-        why,
-        action: row.id(),
-        digest: row.digest.clone(),
-        key: said.key.clone(),
-        tool: said.tool.clone(),
-        says: said.says.clone(),
-        expires_ms: said.expires_ms,
-        due_ms: row.due_ms,
-        because: because.map(|ended| ended.why.clone()),
-    }
 }
 
 /// What would be signed of a call: arguments that the tool, given them again, reads in the same way.

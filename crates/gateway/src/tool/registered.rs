@@ -177,7 +177,7 @@ impl Registered {
     pub(crate) fn prepare(&self, args: &Json) -> Result<Prepared, ToolError> {
         match &self.effect {
             Some(effect) => effect.prepare(args),
-            None => Ok(effect::as_it_is(&self.spec.name, args)),
+            None => effect::as_it_is(&self.spec.name, args),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `paraph approvals approve` and `reject`: the decision, and then the run that waits for it.
 
 use super::lineage::waiting_run;
-use super::{Listed, desk, flag, looked_at, refused};
+use super::{Listed, desk, flag, looked_at, refused, without_secrets};
 use crate::args::{AfterwardsArgs, ApproveArgs, RejectArgs, RespondArgs};
 use crate::commands::runs::go_on;
 use crate::config::Config;
@@ -96,7 +96,7 @@ pub(super) async fn respond(
 pub(super) fn told(what: &str, by: &str, row: &ActionRow) -> String {
     format!(
         "{what} by {by} (unverified): {}",
-        printable_line(&row.action.said.says, SAYS)
+        printable_line(&without_secrets(&row.action.said.says), SAYS)
     )
 }
 

@@ -1,6 +1,6 @@
 //! `paraph approvals list`.
 
-use super::{Listed, desk, flag, refused, sweep};
+use super::{Listed, desk, flag, refused, sweep, without_secrets};
 use crate::args::ApprovalsListArgs;
 use crate::cells::time;
 use crate::failure::{FINISHED, Failure};
@@ -79,6 +79,6 @@ pub(super) fn line(row: &ActionRow) -> Vec<String> {
         printable_line(&said.tool, NAME),
         time(said.expires_ms),
         printable_line(&said.run.thread, NAME),
-        printable_line(&said.says, SAYS),
+        printable_line(&without_secrets(&said.says), SAYS),
     ]
 }

@@ -1,7 +1,7 @@
 //! `paraph approvals settle` and `reopen`: what people found out, and what they allow to be asked for again.
 
 use super::decide::afterwards;
-use super::{Listed, desk, looked_at, refused, row};
+use super::{Listed, desk, looked_at, refused, row, without_secrets};
 use crate::args::{ReopenArgs, SettleArgs};
 use crate::config::Config;
 use crate::failure::{FINISHED, Failure};
@@ -56,7 +56,7 @@ pub(super) async fn reopen(kept: &Kept, config: &Config, args: &ReopenArgs) -> R
     note(&format!(
         "reopened by {by} (unverified): on thread {} agents may ask about {} again",
         printable_line(&said.run.thread, SUBJECT),
-        printable_line(&said.subject, SUBJECT)
+        printable_line(&without_secrets(&said.subject), SUBJECT)
     ));
     if args.out.json {
         print_json(&Listed::of(&now))?;

@@ -141,7 +141,7 @@ fn in_json<'a>(
         at: time(vote.at_ms),
     };
     Ok(ActionJson {
-        listed: super::Listed::of(row),
+        listed: super::Listed::exact(row),
         level: said.level.to_string(),
         subject: &said.subject,
         arguments: as_json(&said.args.to_string())?,
