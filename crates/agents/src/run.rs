@@ -248,6 +248,7 @@ fn context_of<A: Application>(
             dialect: A::DIALECT,
             loops: A::loops(terms.loops),
             targets: agent.targets.clone(),
+            user: terms.user.clone(),
             ..Scope::new(agent.name.clone(), terms.thread.clone())
         },
         gateway: agent.gateway.clone(),

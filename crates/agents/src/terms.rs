@@ -26,6 +26,9 @@ pub struct Terms {
     pub purse: Option<Budget>,
     /// What counts as a loop.
     pub loops: LoopRule,
+    /// For whom the agent acts, as whoever decides about its effects is named: rules that let nobody approve what they
+    /// asked for compare the two, and a user's day is counted under it.
+    pub user: String,
     /// The thread's name, 1 to 200 characters.
     pub thread: String,
     /// The id of a new run, if it was made elsewhere.
@@ -37,7 +40,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The article's terms with this model: 8 steps, 6 calls, 20 seconds, exact loops.
+    /// The article's terms with this model: 8 steps, 6 calls, 20 seconds, exact loops, for the user `local`.
     pub fn new(model: Arc<dyn ChatModel>, thread: impl Into<String>) -> Terms {
         Terms {
             model,
@@ -45,6 +48,7 @@ impl Terms {
             limits: Limits::default(),
             purse: None,
             loops: LoopRule::default(),
+            user: "local".to_owned(),
             thread: thread.into(),
             run: None,
             arguments: Value::Null,

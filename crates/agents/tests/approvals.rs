@@ -3,7 +3,9 @@
 
 use paraph_agents::{Agent, RunResult, Stores, Terms, react};
 use paraph_gateway::examples::Pay;
-use paraph_gateway::{Approvals, Ask, Gateway, LoopRule, Person, Policy, State, Stop};
+use paraph_gateway::{
+    ApprovalError, Approvals, Ask, Gateway, LoopRule, Person, Policy, State, Stop,
+};
 use paraph_models::ScriptedModel;
 use serde_json::json;
 use std::sync::Arc;
@@ -18,9 +20,13 @@ fn script() -> String {
 
 /// The agent as a process has it.
 fn agent(stores: &Stores, pay: &Pay) -> Agent {
+    agent_asking(stores, pay, Ask::default())
+}
+
+fn agent_asking(stores: &Stores, pay: &Pay, ask: Ask) -> Agent {
     let gateway = Gateway::builder(stores.records.clone())
         .effect(pay.clone())
-        .policy(Policy::new().ask("pay", Ask::default()))
+        .policy(Policy::new().ask("pay", ask))
         .build()
         .unwrap();
     react("clerk", "Pay.", gateway)
@@ -123,4 +129,35 @@ async fn a_run_waits_for_each_of_its_calls_and_goes_on_with_those_that_were_deci
     assert_eq!(rows, [(true, None), (false, Some("approval_rejected"))]);
     assert_eq!(pay.paid().len(), 1);
     assert_eq!(desk.show(one.id).await.unwrap().state, State::Succeeded);
+}
+
+#[tokio::test]
+async fn nobody_approves_what_they_asked_for_where_the_rules_say_so() {
+    let (stores, pay) = (Stores::in_memory(), Pay::default());
+    let ask = Ask {
+        not_by_requester: true,
+        ..Ask::default()
+    };
+    let terms = Terms {
+        user: "ann".into(),
+        ..terms(&script())
+    };
+    let run = agent_asking(&stores, &pay, ask).start("Pay.", &terms).await;
+    let result = run.unwrap().result().await;
+    assert_eq!(waits(&result), 2);
+    let [one, two] = result.approvals() else {
+        panic!()
+    };
+    let desk = Approvals::new(stores.records.clone());
+    let row = desk.show(one.id).await.unwrap();
+    assert_eq!(row.action.said.requester, "ann");
+    for own in [Person::from("ann"), Person::verified("ann")] {
+        let refused = desk.approve(one.id, &one.digest, own).await.unwrap_err();
+        assert!(matches!(refused, ApprovalError::OwnRequest), "{refused}");
+    }
+    let others = [Person::from("bob"), Person::verified("bob")];
+    for (waiting, other) in [one, two].into_iter().zip(others) {
+        let approved = desk.approve(waiting.id, &waiting.digest, other).await;
+        assert_eq!(approved.unwrap().state, State::Approved);
+    }
 }

@@ -27,6 +27,9 @@ pub(crate) struct Started {
     /// Where relative paths of the model begin.
     directory: PathBuf,
     pub(crate) user: u64,
+    /// For whom it acts: the local user who started it, whoever goes on with it.
+    #[serde(default = "unnamed")]
+    pub(crate) requester: String,
     /// Nothing in a replay of what was due.
     pub(crate) task: Option<String>,
     /// The checkpoint that a replay began at.
@@ -62,11 +65,17 @@ pub(crate) struct StartedFile {
     pub(crate) own_models: bool,
 }
 
+/// Whom runs acted for whose arguments do not say.
+fn unnamed() -> String {
+    "local".to_owned()
+}
+
 /// What is chosen for a run besides its model.
 pub(crate) struct Chosen<'a> {
     pub(crate) agent: &'a str,
     pub(crate) dialect: Dialect,
     pub(crate) user: u64,
+    pub(crate) requester: &'a str,
     pub(crate) task: Option<&'a str>,
     pub(crate) from: Option<CheckpointId>,
     pub(crate) limits: &'a Limits,
@@ -87,6 +96,7 @@ impl Started {
             model: model.to_string(),
             directory: std::env::current_dir().unwrap_or_default(),
             user: chosen.user,
+            requester: chosen.requester.to_owned(),
             task: chosen.task.map(str::to_owned),
             from: chosen.from,
             limits: chosen.limits.clone(),

@@ -154,6 +154,7 @@ impl Child {
             loops: self.loops,
             tell_messages: caller.tell_messages,
             purse: Some(purse),
+            user: caller.scope.user.clone(),
             ..Terms::new(
                 model,
                 format!("{}/{}-{key}", shown(&caller.scope.thread), self.name),

@@ -43,6 +43,7 @@ impl Talk<'_> {
                 run: run.to_string(),
                 dialect: Dialect::Native,
                 loops: terms.loops,
+                user: terms.user.clone(),
                 ..Scope::new(self.agent, terms.thread.clone())
             },
             gateway: self.gateway.clone(),

@@ -95,9 +95,9 @@ pub(crate) struct PolicyExplainArgs {
     /// The agent of the file that makes the call; the main one if left out
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// For whom the agent acts
-    #[arg(long, value_name = "NAME", default_value = "local")]
-    pub(crate) user: String,
+    /// For whom the agent acts; the local user if left out
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
     /// Whose data it is
     #[arg(long, value_name = "NAME", default_value = "local")]
     pub(crate) tenant: String,

@@ -268,10 +268,12 @@ fn terms(
     if let (Some(remark), false) = (&choice.note, args.printing.quiet) {
         note(remark);
     }
+    let requester = local(&config.environment);
     let chosen = Chosen {
         agent: &agent.name,
         dialect: agent.dialect,
         user: asking.user,
+        requester: &requester,
         task: asking.task.as_deref(),
         from: asking.from,
         limits: &limits,
@@ -288,6 +290,7 @@ fn terms(
         loops,
         tell_messages: args.printing.verbose,
         arguments,
+        user: requester,
         ..Terms::new(described.tooled(choice.model), thread)
     })
 }

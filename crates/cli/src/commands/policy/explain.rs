@@ -3,8 +3,10 @@
 use crate::agent_file::policies;
 use crate::args::PolicyExplainArgs;
 use crate::cells::now_ms;
+use crate::config::Environment;
 use crate::failure::{FINISHED, Failure};
 use crate::output::{note, print, print_json, table};
+use crate::person::local;
 use crate::pieces::{Raw, raw};
 use crate::suggest::hint;
 use crate::terminal::{printable, printable_line};
@@ -85,10 +87,14 @@ pub(super) fn explain(args: &PolicyExplainArgs) -> Result<u8, Failure> {
     }
     let mut targets = declared.targets().map_err(Failure::usage)?;
     targets.extend(args.bound.iter().cloned());
+    let user = match &args.user {
+        Some(user) => user.clone(),
+        None => local(&Environment::read(None)?),
+    };
     let request = Request {
         tenant: &args.tenant,
         agent: &declared.agent,
-        user: &args.user,
+        user: &user,
         thread: &args.thread,
         tool: &call.tool,
         args: &call.args,
@@ -102,7 +108,7 @@ pub(super) fn explain(args: &PolicyExplainArgs) -> Result<u8, Failure> {
             agent: &declared.agent,
             tool: &call.tool,
             args: raw(call.args.to_string().as_bytes()).map_err(Failure::Broken)?,
-            user: &args.user,
+            user: &user,
             tenant: &args.tenant,
             thread: &args.thread,
             at_ms: request.now_ms,

@@ -75,6 +75,7 @@ pub(crate) async fn go_on(
         loops: started.loops,
         tell_messages: args.verbose,
         run: Some(row.id),
+        user: started.requester.clone(),
         ..Terms::new(described.tooled(choice.model), row.thread.clone())
     };
     let run = match answer {
