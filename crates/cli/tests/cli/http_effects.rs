@@ -215,3 +215,54 @@ fn killed_between_the_request_and_its_answer_it_is_looked_up_and_not_sent_again(
     assert_eq!(asked(&shop), ["POST", "GET"]);
     assert_eq!(shop.show(&waiting)["state"], json!("succeeded"));
 }
+
+#[cfg(unix)]
+#[test]
+fn killed_during_the_request_it_can_be_settled_though_the_agents_file_is_another_by_now() {
+    let (shop, till) = till(|_, till, seen| {
+        pay(till, seen);
+        Answer::json(200, &json!({})).sent(Manner::Silent)
+    });
+    shop.sandbox.file("paraph.toml", "lease_seconds = 2\n");
+    clerk(&shop.sandbox, &shop.server.url(), "plain_http = true");
+    let waiting = shop.asked("t");
+    let decide = [&["approvals"], &waiting.approve(&["--quiet"])[..]].concat();
+    let mut driving = shop.sandbox.command(&decide);
+    let quiet = std::process::Stdio::null;
+    driving.stdin(quiet()).stdout(quiet()).stderr(quiet());
+    let mut driving = driving.spawn().unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while till.lock().unwrap().is_empty() {
+        assert!(std::time::Instant::now() < until, "nothing was sent");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let (id, digest) = (&waiting.id, &waiting.digest);
+    let words = ["settle", id, "--digest", digest, "--reason", "the till says so"];
+    let settle = || shop.approvals(&[&words[..], &["--happened", r#"{"paid":4900}"#]].concat());
+    // As long as somebody sees to it, nobody else says what came of it.
+    let early = settle();
+    assert_eq!(early.code, 6, "{}{}", early.out, early.err);
+    assert!(early.err.contains("is driven by a process"), "{}", early.err);
+    driving.kill().unwrap();
+    driving.wait().unwrap();
+    let file = std::fs::read_to_string(shop.sandbox.path("clerk.toml")).unwrap();
+    shop.sandbox.file("clerk.toml", &file.replace("Serve.", "Serve well."));
+    let resumed = shop.sandbox.run(&["runs", "resume", "--thread", "t"]);
+    assert_eq!(resumed.code, 2, "{}{}", resumed.out, resumed.err);
+    while settle().err.contains("executing") {
+        assert!(std::time::Instant::now() < until, "it is stuck");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let row = shop.show(&waiting);
+    assert_eq!(
+        (&row["state"], &row["receipt"], &row["ended"]["why"]),
+        (
+            &json!("succeeded"),
+            &json!({"paid": 4900}),
+            &json!("the till says so")
+        )
+    );
+    let check = shop.sandbox.run(&["audit", "verify"]);
+    assert_eq!(check.code, 0, "{}{}", check.out, check.err);
+    assert_eq!(asked(&shop), ["POST"]);
+}

@@ -165,6 +165,29 @@ impl Approvals {
         .await
     }
 
+    /// Says that whoever handed an action to its effect is gone, and that nobody saw what came of it: then it can be
+    /// [settled](Approvals::settle). Only whoever knows the leases of runs can tell that; `seen` is the action as it
+    /// stood when they looked, and one that was handed over anew since then is left alone.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Conflict`] if it is not under way any more, or is so anew; [`ApprovalError::NoReason`].
+    pub async fn give_up(
+        &self,
+        seen: &ActionRow,
+        by: impl Into<Person>,
+        why: &str,
+    ) -> Result<ActionRow, ApprovalError> {
+        let (person, why) = (by.into(), reason(why)?);
+        self.decide(seen.id(), |row, at_ms| {
+            if row.state != State::Executing || row.sending != seen.sending {
+                return Err(Refusal::State);
+            }
+            row.lose_sight(by_person(&person, &why, at_ms), None)
+                .map(Some)
+        })
+        .await
+    }
+
     /// Takes back what a run has proposed and nobody has started, because the run is to go no further. Says how many
     /// actions that were.
     ///
@@ -293,6 +316,7 @@ fn kind(from: &ActionRow, to: &ActionRow) -> EventKind {
         State::Expired => EventKind::Expired,
         State::Cancelled => EventKind::Cancelled,
         State::Succeeded | State::Failed => EventKind::Reconciled,
+        State::Unknown => EventKind::Unknown,
         _ => EventKind::Decided,
     }
 }

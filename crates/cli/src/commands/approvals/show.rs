@@ -437,10 +437,14 @@ fn what_now(row: &ActionRow, flag: &str) -> String {
              to answer in words    paraph approvals respond {id} --digest {digest}{flag} --answer \"…\"\n",
             approve_command(row, flag)
         ),
-        State::Unknown => format!(
+        State::Unknown | State::Executing => format!(
             "\nto look     paraph runs resume {run}{flag}   (asks the tool, if it can tell)\n\
              to settle   paraph approvals settle {id} --digest {digest}{flag} --happened RECEIPT --reason \"…\"\n\
-             \x20           paraph approvals settle {id} --digest {digest}{flag} --did-not-happen --reason \"…\"\n"
+             \x20           paraph approvals settle {id} --digest {digest}{flag} --did-not-happen --reason \"…\"\n{}",
+            match row.state {
+                State::Executing => "            (once the process that handed it over is gone)\n",
+                _ => "",
+            }
         ),
         State::Approved => format!("\nto go on    paraph runs resume {run}{flag}\n"),
         State::Rejected | State::Expired if row.closes => {
