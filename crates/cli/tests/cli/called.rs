@@ -113,3 +113,27 @@ fn what_a_later_run_s_agents_ask_for_stays_when_an_older_run_of_the_thread_is_ca
     assert_eq!(state(&shop, &second), json!("cancelled"));
     assert_eq!(shop.paid(), Vec::<Value>::new());
 }
+
+#[test]
+fn a_thread_stays_as_long_as_an_agent_that_was_called_there_waits() {
+    let shop = Shop::new();
+    called(&shop);
+    let row = waits(&shop, "t-1");
+    waits(&shop, "t-2");
+    let delete = ["threads", "delete", "t-1", "--yes"];
+    let refused = shop.sandbox.run(&delete);
+    assert_eq!(refused.code, 6, "{}{}", refused.out, refused.err);
+    let why = format!(
+        "thread `t-1` is still needed: action {} of the agent payer, which was called there, is pending",
+        row["id"].as_str().unwrap()
+    );
+    assert!(refused.err.contains(&why), "{why}: {}", refused.err);
+    // Nothing is lost by it: the action is done, and then nothing holds the thread.
+    let text = |name: &str| row[name].as_str().unwrap();
+    let approve = ["approve", text("id"), "--digest", text("digest"), "--quiet"];
+    let approved = shop.approvals(&approve);
+    assert_eq!(approved.code, 0, "{}{}", approved.out, approved.err);
+    assert_eq!(shop.paid(), [json!({"order": 7, "cents": 4900})]);
+    let deleted = shop.sandbox.run(&delete);
+    assert_eq!(deleted.code, 0, "{}{}", deleted.out, deleted.err);
+}
