@@ -267,6 +267,7 @@ impl Driver<'_> {
                 Ok(())
             }
             Why::Approval | Why::Held => self.decide(waiting.action).await,
+            Why::Killed => Err("a kill switch is on, and nobody has put one on".into()),
         }
     }
 

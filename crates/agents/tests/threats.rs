@@ -212,7 +212,9 @@ async fn t27_a_switch_put_on_while_people_decide_holds_what_they_approved_also_i
             .await
             .unwrap();
         let stopped = next.result().await;
-        assert_eq!(stopped.stop(), &Stop::WritesDisabled, "{approves_first}");
+        // What was decided is not lost: the run waits until the switch is off.
+        assert_eq!(stopped.stop(), &Stop::ApprovalPending, "{approves_first}");
+        assert_eq!(stopped.approvals()[0].why, Why::Killed);
         assert!(pay.paid().is_empty());
         desk.unkill("writes", "ann").await.unwrap();
         assert!(pay.paid().is_empty());
@@ -241,7 +243,11 @@ async fn t27_an_effect_sees_a_switch_at_once_though_its_process_looked_a_moment_
         .await
         .unwrap();
     kill(&stores.records, "tool:pay").await;
-    let stop = session.call("k", &call).await.unwrap_err();
+    let Ok(Reply::Waiting(waits)) = session.call("k", &call).await else {
+        panic!("it does not wait")
+    };
+    assert_eq!(waits.why, Why::Killed);
+    let stop = session.call("new", &call).await.unwrap_err();
     assert_eq!(stop, Stop::ToolDisabled("pay".into()));
     assert!(pay.paid().is_empty());
 }

@@ -178,6 +178,7 @@ impl Trace {
                     Why::Held => "held, waits for a person",
                     Why::Unchecked => "cannot be looked at again yet, nothing was done",
                     Why::Unknown => "nobody saw what came of it",
+                    Why::Killed => "waits until a kill switch is off",
                 };
                 Some(format!(
                     "{}  act    {}  {}  {}",

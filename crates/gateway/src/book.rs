@@ -2,6 +2,7 @@
 //!
 //! The session holds it behind one lock and asks it in the documented order. Nothing here waits.
 
+use crate::action::ActionId;
 use crate::call::ToolCall;
 use crate::dialect::Dialect;
 use crate::loops::{LoopRule, Watch};
@@ -47,6 +48,16 @@ pub(crate) enum Known {
     Ended(Outcome),
     /// It was counted and cut off before it ended: it may run again, without being counted again.
     CutOff(Box<Place>),
+}
+
+/// How far a call has come.
+pub(crate) enum Stands {
+    /// It has an outcome.
+    Ended,
+    /// At its action.
+    At(ActionId),
+    /// It has asked for nothing yet.
+    Nowhere,
 }
 
 impl Book {
@@ -101,6 +112,20 @@ impl Book {
                 entry.running = true;
                 Ok(Known::CutOff(Box::new(entry.place.clone())))
             }
+        }
+    }
+
+    /// How far a call has come that is known and that nobody is at: its outcome, or its action.
+    pub(crate) fn stands(&self, key: &str, call: &ToolCall) -> Stands {
+        let entry = self.entries.get(key).filter(|entry| !entry.running);
+        let record = entry.map(|entry| &entry.place.record);
+        let own = |record: &&CallRecord| {
+            record.tool == call.name() && record.args_digest == call.digest()
+        };
+        match record.filter(own) {
+            Some(record) if record.outcome.is_some() => Stands::Ended,
+            Some(record) => record.action.map_or(Stands::Nowhere, Stands::At),
+            None => Stands::Nowhere,
         }
     }
 

@@ -28,11 +28,12 @@ pub(crate) fn check(scope: &str) -> Result<(), String> {
     let fine = matches!(scope, GLOBAL | WRITES)
         || named.iter().any(|kind| {
             let name = scope.strip_prefix(kind);
-            name.is_some_and(|name| (1..=256).contains(&name.len()))
+            // A star would read like a pattern, and match nothing.
+            name.is_some_and(|name| (1..=256).contains(&name.len()) && !name.contains('*'))
         });
     match fine {
         true => Ok(()),
-        false => Err("there are global, writes, agent:NAME, tool:NAME and tenant:NAME".to_owned()),
+        false => Err("there are global, writes, agent:NAME, tool:NAME and tenant:NAME, each of one name and no pattern".to_owned()),
     }
 }
 

@@ -212,6 +212,8 @@ pub enum Why {
     Unchecked,
     /// It was sent, and nobody saw what came of it.
     Unknown,
+    /// A kill switch is on: however it stands, nothing more is done about it until the switch is off.
+    Killed,
 }
 
 /// What the model reads.

@@ -14,7 +14,7 @@ mod sending;
 mod signing;
 mod telling;
 
-use crate::book::{Book, Known, Place};
+use crate::book::{Book, Known, Place, Stands};
 use crate::budget::{Budget, Usage};
 use crate::call::ToolCall;
 use crate::dialect::Dialect;
@@ -23,7 +23,7 @@ use crate::kill::{self, Target};
 use crate::loops::LoopRule;
 use crate::output;
 use crate::policy::{Targets, Verdict, closest};
-use crate::record::{CallRecord, Observation, Outcome, Reply, Ruling, RunRef};
+use crate::record::{CallRecord, Observation, Outcome, Reply, Ruling, RunRef, Waiting, Why};
 use crate::stop::{Failure, Stop};
 use crate::store::{Change, StoreError};
 use crate::tool::Injections;
@@ -124,6 +124,8 @@ enum Admitted<'c> {
     Refused(Ticket<'c>, Outcome),
     /// The call may go on to its schema.
     Go(Ticket<'c>),
+    /// The call's action is not over, and a kill switch is on.
+    Waits(Waiting),
 }
 
 impl Session {
@@ -161,7 +163,7 @@ impl Session {
     ///
     /// At first sight the checks are, in this order:
     ///
-    /// 1. the kill switch, which consumes nothing,
+    /// 1. the kill switch, which consumes nothing; a key whose action is not over waits until it is off,
     /// 2. the run's time, its calls, and those of this tool; from here on the call is counted,
     /// 3. the policy: denied, and what no rule names,
     /// 4. whether the tool is registered,
@@ -192,9 +194,10 @@ impl Session {
         call: &ToolCall,
         injections: &Injections<'_>,
     ) -> Result<Reply, Stop> {
-        self.alive(call).await?;
-        self.settle_doubt(key).await?;
-        let admitted = self.admit(key, call)?;
+        let admitted = match self.waits_for_switch(key, call).await? {
+            Some(waiting) => Admitted::Waits(waiting),
+            None => self.admit(key, call)?,
+        };
         self.finish(admitted, injections).await
     }
 
@@ -204,17 +207,17 @@ impl Session {
     /// budget has fewer slots than there are calls, the first ones get them, in every run alike. There is
     /// one result for each call, in the order of the list.
     pub async fn call_all(&self, calls: &[(String, ToolCall)]) -> Vec<Result<Reply, Stop>> {
-        let mut doubts = Vec::new();
+        let mut waits = Vec::new();
         for (key, call) in calls {
-            doubts.push(match self.alive(call).await {
-                Ok(()) => self.settle_doubt(key).await,
-                Err(stop) => Err(stop),
-            });
+            waits.push(self.waits_for_switch(key, call).await);
         }
         let admitted: Vec<_> = calls
             .iter()
-            .zip(doubts)
-            .map(|((key, call), settled)| settled.and_then(|()| self.admit(key, call)))
+            .zip(waits)
+            .map(|((key, call), waits)| match waits? {
+                Some(waiting) => Ok(Admitted::Waits(waiting)),
+                None => self.admit(key, call),
+            })
             .collect();
         let finished = admitted
             .into_iter()
@@ -243,7 +246,28 @@ impl Session {
         self.commit(Change::default()).await.map_err(broken)
     }
 
-    /// The check 1: whether no kill switch is on that concerns this call.
+    /// The check 1, and what is in doubt about the key. A call that was there before the switch loses nothing by it: one
+    /// that has ended gives what it gave, and one whose action is not over waits until the switch is off.
+    async fn waits_for_switch(&self, key: &str, call: &ToolCall) -> Result<Option<Waiting>, Stop> {
+        let killed = self.alive(call).await;
+        if let Err(stop @ Stop::StoreError(_)) = killed {
+            return Err(stop);
+        }
+        self.settle_doubt(key).await?;
+        let Err(stop) = killed else {
+            return Ok(None);
+        };
+        let stands = self.book().stands(key, call);
+        let row = match stands {
+            Stands::Ended => return Ok(None),
+            Stands::Nowhere => return Err(stop),
+            Stands::At(id) => self.standing(id).await?,
+        };
+        let over = row.state.is_final() || row.expire(self.now().await?).is_ok();
+        Ok((!over).then(|| self.waiting(&row, Why::Killed)))
+    }
+
+    /// Whether no kill switch is on that concerns this call.
     async fn alive(&self, call: &ToolCall) -> Result<(), Stop> {
         let parts = &self.0.parts;
         let tool = parts.tool(call.name());

@@ -23,15 +23,18 @@ use crate::failure::Failure;
 use crate::output::note;
 use crate::pieces::{Raw, raw};
 use crate::stores::Kept;
-use crate::terminal::printable;
+use crate::terminal::{printable, printable_line};
 use paraph_gateway::{
-    ActionId, ActionRow, ApprovalError, Approvals, Ended, Redaction, Redactor, Signer, State,
+    ActionId, ActionRow, ApprovalError, Approvals, Ended, Kill, Redaction, Redactor, Signer, State,
     StoreError,
 };
 use paraph_graph::RunId;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+
+/// The longest text of a kill switch, in characters.
+const SWITCH: usize = 500;
 
 /// How many digits of a digest have to be named at least.
 const DIGITS: usize = 12;
@@ -189,6 +192,41 @@ async fn sweep(desk: &Approvals) {
             "warning: what is overdue could not be ended: {error}"
         )));
     }
+}
+
+/// Says which kill switches keep these actions from being started, who put them on, and why.
+pub(super) async fn tell_of_switches(kept: &Kept, ids: impl Iterator<Item = ActionId>) {
+    let mut told = BTreeSet::new();
+    for id in ids {
+        match switches(kept, id).await {
+            Ok(lines) => told.extend(lines),
+            Err(error) => note(&printable(&format!(
+                "warning: whether a kill switch is on cannot be said: {error}"
+            ))),
+        }
+    }
+    for line in told {
+        note(&line);
+    }
+}
+
+async fn switches(kept: &Kept, id: ActionId) -> Result<Vec<String>, ApprovalError> {
+    let desk = desk(kept);
+    let kills = desk.kills_of(&desk.show(id).await?).await?;
+    Ok(kills.iter().map(|kill| switch(kept, kill)).collect())
+}
+
+/// A kill switch for whoever meets it.
+pub(super) fn switch(kept: &Kept, kill: &Kill) -> String {
+    let scope = printable_line(&kill.scope, SWITCH);
+    format!(
+        "the kill switch is on for {scope} (by {}, {}): {}\n  until: paraph kill off --scope {}{}",
+        printable_line(&kill.by, SWITCH),
+        time(kill.at_ms),
+        printable_line(&kill.reason, SWITCH),
+        crate::stores::quoted(&scope),
+        flag(kept)
+    )
 }
 
 /// Takes back what a run that goes no further has asked for and nobody has started, and what the agents which it called

@@ -1,7 +1,7 @@
 //! A run that is driven on from stop to stop: past what somebody at the terminal decides, and past a short wait for
 //! what nobody saw. Called by whatever begins a run or goes on with one.
 
-use super::approvals::{Asked, answer, ask, lineage, take_back};
+use super::approvals::{Asked, answer, ask, lineage, switch, take_back, tell_of_switches};
 use super::follow::{Ended, Told, finish, follow};
 use super::not_started;
 use crate::cells::now_ms;
@@ -14,7 +14,7 @@ use crate::signals::Interrupt;
 use crate::stores::Kept;
 use crate::terminal::{printable, printable_line};
 use paraph_agents::{Agent, AgentRun, Approval, Terms};
-use paraph_gateway::{Approvals, Wake, Why};
+use paraph_gateway::{Approvals, Kill, Stop, Wake, Why};
 use paraph_graph::RunId;
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -59,6 +59,7 @@ impl Driver<'_> {
                     if told.saved && ended.is_over() {
                         self.take_back(id, &ended).await;
                     }
+                    self.tell_of_switches(&ended, &told).await;
                     return finish(ended, (self.kept, self.config), &mut told).await;
                 }
                 Err(failure) => {
@@ -163,6 +164,30 @@ impl Driver<'_> {
         let why = format!("its run ended: {}", ended.reason());
         let taken = take_back(self.kept, run, (&by, &why)).await;
         say_if_not(taken);
+    }
+
+    /// Says which kill switches a run has met, and why they are on.
+    async fn tell_of_switches(&self, ended: &Ended, told: &Told) {
+        if !told.saved {
+            return;
+        }
+        tell_of_switches(self.kept, ended.approvals().iter().map(|wait| wait.id)).await;
+        let met = |kill: &Kill| match (ended.stop(), kill.scope.split_once(':')) {
+            (Some(Stop::KilledGlobal), None) => kill.scope == "global",
+            (Some(Stop::KilledGlobal), Some((kind, _))) => kind == "agent",
+            (Some(Stop::KilledTenant), Some((kind, _))) => kind == "tenant",
+            (Some(Stop::WritesDisabled), None) => kill.scope == "writes",
+            (Some(Stop::ToolDisabled(tool)), Some(("tool", name))) => tool == name,
+            _ => false,
+        };
+        match self.desk().kills().await {
+            Ok(kills) => {
+                for kill in kills.iter().filter(|kill| met(kill)) {
+                    note(&switch(self.kept, kill));
+                }
+            }
+            Err(error) => not_written(&error),
+        }
     }
 
     /// What wakes the runs of a thread, and of the agents that are called there.

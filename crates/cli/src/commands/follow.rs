@@ -56,6 +56,11 @@ impl Ended {
         self.result.is_some() && !waits
     }
 
+    /// With what it ended.
+    pub(crate) fn stop(&self) -> Option<&Stop> {
+        self.result.as_ref().map(RunResult::stop)
+    }
+
     /// Why it ended.
     pub(crate) fn reason(&self) -> String {
         let stop = self.result.as_ref().map(|result| result.stop().to_string());
@@ -293,6 +298,7 @@ fn waiting(approvals: &[Approval], (again, flag): (Option<&str>, &str)) -> Strin
                 format!("\n\nIt was approved, and cannot be looked at again yet; nothing was done: {says}")
             }
             Why::Unknown => format!("\n\nNobody saw what came of it: {says}"),
+            Why::Killed => format!("\n\nA kill switch is on, and nothing is done meanwhile: {says}"),
         });
         if let Some(because) = approval
             .because
@@ -311,7 +317,10 @@ fn waiting(approvals: &[Approval], (again, flag): (Option<&str>, &str)) -> Strin
             (Why::Unknown, ..) => {
                 text.push_str(&format!("\n  settle it   paraph approvals settle {id} --digest {digest}{flag} --happened RECEIPT --reason TEXT   (or --did-not-happen)"));
             }
-            (Why::Unchecked, ..) => {}
+            (Why::Killed, _, Some(again)) => {
+                text.push_str(&format!("\n  once it is off  {again}"));
+            }
+            (Why::Unchecked | Why::Killed, ..) => {}
             _ => text.push_str(&format!(
                 "\n  approve it  paraph approvals approve {id} --digest {digest}{flag}\n  until       {}",
                 crate::cells::time(approval.expires_ms)

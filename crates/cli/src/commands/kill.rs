@@ -8,8 +8,13 @@ use crate::output::{note, print, print_json, table};
 use crate::person::local;
 use crate::stores::{Kept, missing};
 use crate::terminal::{printable, printable_line};
-use paraph_gateway::{ApprovalError, Approvals, Kill};
+use paraph_agents::builtin;
+use paraph_gateway::{ApprovalError, Approvals, Kill, State};
+use paraph_graph::RunQuery;
 use serde::Serialize;
+
+/// How many runs are looked through for an agent's name.
+const MOST_RUNS: usize = 10_000;
 
 /// The longest reason in a column, in characters.
 const REASON: usize = 200;
@@ -45,6 +50,7 @@ struct Switched<'a> {
 
 async fn on(kept: &Kept, by: &str, args: &KillOnArgs) -> Result<u8, Failure> {
     let scope = args.scope.trim();
+    warn_of_strangers(kept, scope).await;
     let held = desk(kept).kill(scope, by, &args.reason).await;
     let held = held.map_err(refused)?;
     if args.out.json {
@@ -98,12 +104,49 @@ async fn off(kept: &Kept, by: &str, args: &KillOffArgs) -> Result<u8, Failure> {
     }
     let left = desk.kills().await.map_err(refused)?;
     let mut text = format!("the kill switch is off for {scope}");
+    if held > 0 {
+        let held = count(held as u64, "action");
+        text.push_str(&format!(
+            "; {held} approved and not started: people decide anew"
+        ));
+    }
     if !left.is_empty() {
         let left: Vec<_> = left.iter().map(|kill| kill.scope.as_str()).collect();
         text.push_str(&format!("; still on: {}", left.join(", ")));
     }
     print(&printable(&text))?;
     Ok(FINISHED)
+}
+
+/// Says so if the store has seen nobody of a scope's name: a switch for a mistyped one stops nothing.
+async fn warn_of_strangers(kept: &Kept, scope: &str) {
+    let rows = desk(kept).list(&State::ALL).await.unwrap_or_default();
+    let said = || rows.iter().map(|row| &row.action.said);
+    let (what, name, seen) = match scope.split_once(':') {
+        Some(("agent", name)) => {
+            let newest = RunQuery {
+                limit: Some(MOST_RUNS),
+                ..RunQuery::default()
+            };
+            let runs = kept.threads.runs(&newest).await.unwrap_or_default();
+            let seen = builtin().iter().any(|agent| agent.name == name)
+                || runs.iter().any(|run| run.graph == name)
+                || said().any(|said| said.run.agent == name);
+            ("agent", name, seen)
+        }
+        Some(("tool", name)) => {
+            let mut tools = builtin().into_iter().flat_map(|agent| agent.tools);
+            let seen = tools.any(|tool| tool.name == name) || said().any(|said| said.tool == name);
+            ("tool", name, seen)
+        }
+        _ => return,
+    };
+    if !seen {
+        note(&printable(&format!(
+            "warning: no {what} of the name `{name}` is known in {}; the switch is for exactly that name",
+            kept.shown
+        )));
+    }
 }
 
 #[derive(Serialize)]

@@ -237,16 +237,28 @@ fn killed_during_the_request_it_can_be_settled_though_the_agents_file_is_another
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let (id, digest) = (&waiting.id, &waiting.digest);
-    let words = ["settle", id, "--digest", digest, "--reason", "the till says so"];
+    let words = [
+        "settle",
+        id,
+        "--digest",
+        digest,
+        "--reason",
+        "the till says so",
+    ];
     let settle = || shop.approvals(&[&words[..], &["--happened", r#"{"paid":4900}"#]].concat());
     // As long as somebody sees to it, nobody else says what came of it.
     let early = settle();
     assert_eq!(early.code, 6, "{}{}", early.out, early.err);
-    assert!(early.err.contains("is driven by a process"), "{}", early.err);
+    assert!(
+        early.err.contains("is driven by a process"),
+        "{}",
+        early.err
+    );
     driving.kill().unwrap();
     driving.wait().unwrap();
     let file = std::fs::read_to_string(shop.sandbox.path("clerk.toml")).unwrap();
-    shop.sandbox.file("clerk.toml", &file.replace("Serve.", "Serve well."));
+    shop.sandbox
+        .file("clerk.toml", &file.replace("Serve.", "Serve well."));
     let resumed = shop.sandbox.run(&["runs", "resume", "--thread", "t"]);
     assert_eq!(resumed.code, 2, "{}{}", resumed.out, resumed.err);
     while settle().err.contains("executing") {

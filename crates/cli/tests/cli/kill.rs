@@ -68,24 +68,18 @@ fn what_was_approved_and_not_started_is_decided_about_anew() {
 #[test]
 fn what_a_run_asked_for_is_taken_back_when_it_ends_without_it() {
     let shop = Shop::new();
-    let killed = shop.asked("t-1");
-    let cancelled = shop.asked("t-2");
-    let on = ["kill", "on", "--scope", "writes", "--reason", "odd"];
-    shop.sandbox.run(&on);
-    let resume = ["runs", "resume", "--thread", "t-1", "--json"];
-    let stopped = shop.sandbox.run(&resume);
-    assert_eq!(
-        (stopped.code, stopped.reason().as_str()),
-        (3, "writes_disabled"),
-        "{}",
-        stopped.err
-    );
-    shop.sandbox.run(&["kill", "off", "--scope", "writes"]);
-    let end = shop.sandbox.run(&["runs", "cancel", "--thread", "t-2"]);
+    let waiting = shop.asked("t-1");
+    let approve = ["approve", &waiting.id, "--digest", &waiting.digest];
+    let signed = shop.approvals(&[&approve[..], &["--no-run"]].concat());
+    assert_eq!(signed.code, 0, "{}", signed.err);
+    let end = shop.sandbox.run(&["runs", "cancel", "--thread", "t-1"]);
     assert!(end.err.contains("taken back"), "{}", end.err);
+    let asked = shop.asked("t-2");
+    shop.sandbox.run(&["runs", "cancel", "--thread", "t-2"]);
+    // Whoever had approved it is told as well how it ended.
     for (waiting, why) in [
-        (killed, "its run ended: writes_disabled"),
-        (cancelled, "its run was cancelled"),
+        (waiting, "its run was cancelled"),
+        (asked, "its run was cancelled"),
     ] {
         let row = shop.approvals(&["show", &waiting.id, "--json"]).json();
         assert_eq!(
@@ -98,6 +92,82 @@ fn what_a_run_asked_for_is_taken_back_when_it_ends_without_it() {
         assert!(late.err.contains("is cancelled already"), "{}", late.err);
     }
     assert_eq!(shop.server.seen().len(), 0);
+}
+
+#[test]
+fn what_waits_or_is_approved_under_a_switch_is_not_lost_by_it() {
+    let shop = Shop::new();
+    let [pending, approved] = ["t-1", "t-2"].map(|thread| shop.asked(thread));
+    let on = ["kill", "on", "--scope", "writes", "--reason", "odd refunds"];
+    shop.sandbox.run(&on);
+    let says = "the kill switch is on for writes (by ";
+    let resume = |thread: &'static str| {
+        let resume = ["runs", "resume", "--thread", thread, "--json"];
+        shop.sandbox.run(&resume)
+    };
+    let waits = [
+        resume("t-1"),
+        shop.approvals(&approved.approve(&["--json"])),
+    ];
+    for waits in &waits {
+        assert_eq!(
+            (waits.code, waits.json()["approvals"][0]["why"].as_str()),
+            (5, Some("killed")),
+            "{}",
+            waits.err
+        );
+        let told = waits.err.contains(says) && waits.err.contains(": odd refunds");
+        assert!(told, "{}", waits.err);
+    }
+    let [one, other] = [&pending, &approved].map(|waiting| shop.show(waiting)["state"].clone());
+    assert_eq!((one, other), (json!("pending"), json!("approved")));
+    let shown = shop.approvals(&["show", &pending.id]);
+    assert!(shown.err.contains(": odd refunds"), "{}", shown.err);
+    let off = shop.sandbox.run(&["kill", "off", "--scope", "writes"]);
+    let held = "off for writes; 1 action approved and not started: people decide anew";
+    assert!(off.out.contains(held), "{}", off.out);
+    assert_eq!(shop.server.seen().len(), 0);
+    // What was approved is decided about anew, as what was held.
+    let again = resume("t-2");
+    let why = again.json()["approvals"][0]["why"].clone();
+    assert_eq!((again.code, why), (5, json!("held")), "{}", again.err);
+    for waiting in [&pending, &approved] {
+        let done = shop.approvals(&waiting.approve(&["--quiet"]));
+        assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    }
+    assert_eq!(shop.server.seen().len(), 2);
+}
+
+#[test]
+fn a_switch_is_for_one_name_and_says_so_if_nobody_has_it() {
+    let shop = Shop::new();
+    shop.asked("t-1");
+    let on = |scope: &str| {
+        let on = ["kill", "on", "--scope", scope, "--reason", "odd"];
+        shop.sandbox.run(&on)
+    };
+    for scope in ["tool:pay*", "agent:*", "tool:*"] {
+        let refused = on(scope);
+        assert_eq!(refused.code, 2, "{scope}: {}", refused.err);
+        assert!(refused.err.contains("and no pattern"), "{}", refused.err);
+    }
+    for (scope, known) in [
+        ("tool:pay_back", true),
+        ("tool:pay-back", false),
+        ("agent:clerk", true),
+        ("agent:clerk.toml", false),
+        ("agent:support", true),
+        ("tool:issue_refund", true),
+    ] {
+        let put = on(scope);
+        assert_eq!(put.code, 0, "{scope}: {}", put.err);
+        let warned = put.err.contains("is known in");
+        assert_eq!(warned, !known, "{scope}: {}", put.err);
+    }
+    let stopped = shop.run("t-2");
+    assert_eq!(stopped.code, 3, "{}", stopped.err);
+    let told = "the kill switch is on for agent:clerk (by ";
+    assert!(stopped.err.contains(told), "{}", stopped.err);
 }
 
 #[test]

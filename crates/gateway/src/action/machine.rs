@@ -101,8 +101,17 @@ impl ActionRow {
             .iter()
             .any(|vote| vote.person() == Some(person.id.as_str()))
         {
-            // However far it has come meanwhile, the answer is the same.
-            return Ok(Voted::Already);
+            // However far it has come by that vote, the answer is the same; but nothing comes of it any more once it has
+            // ended in another way.
+            return match self.state {
+                State::Pending
+                | State::Approved
+                | State::Executing
+                | State::Unknown
+                | State::Succeeded
+                | State::Failed => Ok(Voted::Already),
+                _ => Err(Refusal::State),
+            };
         }
         if !self.state.is_undecided() {
             return Err(Refusal::State);

@@ -2,7 +2,7 @@
 
 use super::deciding::reason;
 use super::{ApprovalError, Approvals};
-use crate::action::State;
+use crate::action::{ActionRow, State};
 use crate::audit::{Draft, Event, EventKind, Field};
 use crate::kill::{Target, check};
 use crate::store::{Change, Kill};
@@ -50,6 +50,17 @@ impl Approvals {
         };
         self.store.commit(change).await?;
         Ok(held)
+    }
+
+    /// The switches that keep an action from being started now.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Store`].
+    pub async fn kills_of(&self, row: &ActionRow) -> Result<Vec<Kill>, ApprovalError> {
+        let target = Target::of(&row.action.said);
+        let mut kills = self.kills().await?;
+        kills.retain(|kill| target.is_within(&kill.scope));
+        Ok(kills)
     }
 
     async fn hold(&self, scope: &str) -> Result<usize, ApprovalError> {

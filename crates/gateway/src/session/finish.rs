@@ -52,6 +52,7 @@ impl Session {
                 After::Ended(self.record(&mut ticket, outcome.into()).await?)
             }
             Admitted::Go(ticket) => self.go(ticket, injections).await?,
+            Admitted::Waits(waiting) => After::Waiting(waiting),
         };
         // Here, and only here, the two dialects part.
         match after {

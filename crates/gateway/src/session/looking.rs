@@ -53,6 +53,9 @@ impl Session {
         if let Some(why) = self.drifted(tool, row, now_ms) {
             return Sight::Drifted(why, Vec::new());
         }
+        if let Some(why) = self.unproved(row) {
+            return Sight::NotEntitled(why.to_owned());
+        }
         match self.entitled(row, now_ms).await {
             Ok(Entitled::Yes) => {}
             Ok(Entitled::No(why)) => return Sight::NotEntitled(why),
@@ -79,6 +82,14 @@ impl Session {
         self.0.parts.rights.is_some() || !row.action.said.resolved.is_empty()
     }
 
+    /// Why the votes count for nothing, if they have no proof that this process can check: then people decide anew.
+    pub(super) fn unproved(&self, row: &ActionRow) -> Option<&'static str> {
+        let proved = self.0.parts.seal.holds(row);
+        (!proved).then_some(
+            "the proof of who approved it is missing, or cannot be checked with the seal key of this process",
+        )
+    }
+
     /// Why what was signed is not what would happen now, as far as that is known here.
     pub(super) fn drifted(
         &self,
@@ -87,7 +98,7 @@ impl Session {
         now_ms: u64,
     ) -> Option<String> {
         let action = &row.action;
-        if !action.is_intact(&row.digest) || !row.is_signed() || !self.0.parts.seal.holds(row) {
+        if !action.is_intact(&row.digest) || !row.is_signed() {
             return Some("the stored bytes are not those that were signed".to_owned());
         }
         let args = &action.said.args;

@@ -140,13 +140,13 @@ impl Session {
             // Somebody was quicker, or the time is over: the next look shows it.
             return Ok(Look::Again);
         };
-        let stop = self.killed_by(Target::of(&row.action.said)).await?;
         if row.state == State::Approved {
             let why = self.ended(KILLED, self.now().await?);
             let held = row.hold_back(why).map_err(|_| impossible(row))?;
-            self.step(row, held, EventKind::Held).await?;
+            return self.step(row, held, EventKind::Held).await;
         }
-        Err(stop)
+        // What may have arrived stays unknown.
+        Ok(Look::Over(After::Waiting(self.waiting(row, Why::Killed))))
     }
 
     /// What becomes of an action whose grant was revoked before it was started: people decide anew. Of one that may have
@@ -223,8 +223,8 @@ impl Session {
                     self.not_handed_over(row, sight, now_ms).await.map(Some)
                 }
                 Err(StoreError::Refused(guard)) if matches!(*guard, Guard::Alive { .. }) => {
-                    self.not_handed_over(row, Sight::Killed, now_ms).await?;
-                    Err(self.killed_by(Target::of(said)).await?)
+                    let row = self.not_handed_over(row, Sight::Killed, now_ms).await?;
+                    Ok(Some(row))
                 }
                 Err(error) => Err(broken(error)),
             };
@@ -413,7 +413,10 @@ impl Session {
         let ended = |why: &str| self.ended(&first_and(&row, why), now_ms);
         let next = match found {
             // What is handed over is signed, however often: the store may say anything of what was before.
-            Ok(Found::SendAgain) => match self.drifted(tool, &row, now_ms) {
+            Ok(Found::SendAgain) => match self
+                .drifted(tool, &row, now_ms)
+                .or_else(|| self.unproved(&row).map(str::to_owned))
+            {
                 None => return self.send(ticket, tool, (row, now_ms), injections).await,
                 Some(why) => row.lose_sight(ended(&why), None),
             },

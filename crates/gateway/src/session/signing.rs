@@ -98,7 +98,7 @@ impl Session {
     }
 
     /// An action as it stands, or what stands in its place.
-    async fn standing(&self, id: ActionId) -> Result<ActionRow, Stop> {
+    pub(super) async fn standing(&self, id: ActionId) -> Result<ActionRow, Stop> {
         let mut id = id;
         loop {
             let found = self

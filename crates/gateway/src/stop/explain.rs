@@ -134,7 +134,7 @@ fn budget_words(stop: &Stop) -> Words {
 }
 
 fn run_words(stop: &Stop) -> Words {
-    const WHO_SWITCHED: &str = "Ask whoever switched it off why, and wait until it is on again.";
+    const WHO_SWITCHED: &str = "Ask whoever put the switch on why; once it is off again, ask anew.";
     match stop {
         Stop::Success => ("The agent gave its final answer.", "Nothing to do."),
         Stop::LoopDetected => (
@@ -161,8 +161,11 @@ fn run_words(stop: &Stop) -> Words {
             "Between the approval and its execution something changed, so what would happen is not what was approved. Nothing was done.",
             "Start the action anew and have it approved again.",
         ),
-        Stop::KilledGlobal => ("The kill switch is on for everything.", WHO_SWITCHED),
-        Stop::KilledTenant => ("The kill switch is on for this tenant.", WHO_SWITCHED),
+        Stop::KilledGlobal => (
+            "A kill switch is on for everything, or for this agent.",
+            WHO_SWITCHED,
+        ),
+        Stop::KilledTenant => ("A kill switch is on for this tenant.", WHO_SWITCHED),
         Stop::WritesDisabled => (
             "Tools that change something are switched off; tools that read still work.",
             WHO_SWITCHED,

@@ -10,7 +10,7 @@ use crate::person::local;
 use crate::signals::Interrupt;
 use crate::stores::Kept;
 use paraph_agents::{Agent, Approval};
-use paraph_gateway::{ActionRow, ApprovalError, State};
+use paraph_gateway::{ActionRow, ApprovalError, State, Why};
 use std::io::{BufRead as _, Write as _};
 use tokio::sync::oneshot;
 
@@ -46,6 +46,10 @@ pub(crate) async fn ask(
     };
     let mut asked = Asked::Left;
     for approval in approvals {
+        // Whatever is decided, nothing goes on before the switch is off.
+        if approval.why == Why::Killed {
+            continue;
+        }
         let row = desk(kept).show(approval.id).await;
         let row = row.map_err(|error| refused(kept, error))?;
         match row.state {

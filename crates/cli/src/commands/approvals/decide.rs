@@ -1,7 +1,7 @@
 //! `paraph approvals approve` and `reject`: the decision, and then the run that waits for it.
 
 use super::lineage::waiting_run;
-use super::{Listed, desk, flag, looked_at, refused, without_secrets};
+use super::{Listed, desk, flag, looked_at, refused, tell_of_switches, without_secrets};
 use crate::args::{AfterwardsArgs, ApproveArgs, RejectArgs, RespondArgs};
 use crate::commands::runs::go_on;
 use crate::config::Config;
@@ -120,6 +120,7 @@ pub(super) async fn afterwards(
     let stands = stands(&run.id.to_string());
     if then.no_run {
         note(&stands);
+        tell_of_switches(kept, std::iter::once(row.id())).await;
         if then.printing.json {
             print_json(&Listed::of(row))?;
         }

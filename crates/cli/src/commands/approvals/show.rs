@@ -1,7 +1,7 @@
 //! `paraph approvals show`: an action before somebody decides about it, to the byte.
 
 use super::differences::{self, Difference, differences};
-use super::{as_json, by_whom, desk, flag, refused, row, signer, sweep};
+use super::{as_json, by_whom, desk, flag, refused, row, signer, sweep, tell_of_switches};
 use crate::args::ApprovalShowArgs;
 use crate::cells::{count, now_ms, time};
 use crate::config::Config;
@@ -103,6 +103,9 @@ pub(super) async fn show(
             }
             print(&in_words(&row, (&acts, &changes), Some(flag(kept))))?;
         }
+    }
+    if !row.state.is_final() {
+        tell_of_switches(kept, std::iter::once(row.id())).await;
     }
     was_shown(&desk, &row, &local(&config.environment)).await;
     Ok(FINISHED)
