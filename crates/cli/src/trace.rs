@@ -203,9 +203,6 @@ impl Trace {
             | AgentEventData::LastAnswer { .. }
             | AgentEventData::HistoryRepaired { .. } => self.conversation(&event.data),
             AgentEventData::Child { .. } => self.child(&event.data),
-            AgentEventData::Phase { .. } | AgentEventData::Inside { .. } => {
-                self.crew.line(self.screen, &event.data)
-            }
             AgentEventData::Budget { budget } => {
                 self.budget = Some(budget.clone());
                 None
@@ -214,7 +211,7 @@ impl Trace {
                 let line = spent(&self.budget.take()?);
                 Some(self.screen.paint(Ink::Dim, &line))
             }
-            _ => None,
+            other => self.crew.line(self.screen, other),
         }
     }
 
