@@ -312,9 +312,13 @@ fn an_approval_that_was_written_by_hand_starts_nothing_and_is_found() {
     let resumed = shop
         .sandbox
         .run(&["runs", "resume", "--thread", "t-2", "--json"]);
-    assert_eq!((resumed.code, resumed.reason().as_str()), (3, "drifted"));
+    // Nothing starts, and people who have the key decide anew.
+    assert_eq!(
+        (resumed.code, resumed.reason().as_str()),
+        (5, "approval_pending")
+    );
     assert_eq!(shop.paid().len(), 1);
-    assert_eq!(shop.show(&waiting)["state"], "drifted");
+    assert_eq!(shop.show(&waiting)["state"], "held");
 }
 
 #[test]
@@ -344,7 +348,8 @@ fn a_new_seal_key_goes_on_with_what_was_approved_under_the_one_before_it() {
     keys(format!("PARAPH_SEAL_KEY={new}\n"));
     assert_eq!(shop.audit(&["verify"]).code, 6);
     let resume = ["runs", "resume", "--thread", "t-2", "--json"];
-    assert_eq!(shop.sandbox.run(&resume).reason(), "drifted");
+    assert_eq!(shop.sandbox.run(&resume).reason(), "approval_pending");
+    assert_eq!(shop.show(&waiting)["state"], "held");
     assert_eq!(shop.paid().len(), 1);
     keys(format!("PARAPH_SEAL_KEY_OLD={old}\n"));
     let alone = shop.audit(&["verify"]);
