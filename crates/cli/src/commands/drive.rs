@@ -174,7 +174,9 @@ impl Driver<'_> {
         tell_of_switches(self.kept, ended.approvals().iter().map(|wait| wait.id)).await;
         let met = |kill: &Kill| match (ended.stop(), kill.scope.split_once(':')) {
             (Some(Stop::KilledGlobal), None) => kill.scope == "global",
-            (Some(Stop::KilledGlobal), Some((kind, _))) => kind == "agent",
+            (Some(Stop::KilledGlobal), Some(("agent", name))) => {
+                self.agent.gateway_of(name).is_some()
+            }
             (Some(Stop::KilledTenant), Some((kind, _))) => kind == "tenant",
             (Some(Stop::WritesDisabled), None) => kill.scope == "writes",
             (Some(Stop::ToolDisabled(tool)), Some(("tool", name))) => tool == name,
