@@ -216,10 +216,8 @@ async fn a_kill_holds_what_was_signed_until_somebody_decides_anew() {
             .unwrap(),
         1
     );
-    assert_eq!(
-        session.call("k", &cents(1)).await,
-        Err(Stop::WritesDisabled)
-    );
+    let waiting = waits(session.call("k", &cents(1)).await.unwrap());
+    assert_eq!(waiting.why, Why::Killed);
     assert_eq!(
         session.call("new", &cents(2)).await,
         Err(Stop::WritesDisabled)
