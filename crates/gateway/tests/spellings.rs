@@ -45,7 +45,7 @@ async fn what_was_refused_stays_refused_however_it_is_spelled() {
     let (store, _) = clocked(1_000_000);
     let policy = Policy::new().ask("pay", Ask::default());
     let (gateway, paid) = paying(store, policy);
-    let session = gateway.session(scope(), Limits::default()).await.unwrap();
+    let session = gateway.session(scope(), Limits::unlimited()).await.unwrap();
     let first = waits(session.call("0", &call(SPELLINGS[2])).await.unwrap());
     assert_eq!(first.says, r#"Call `pay` with {"cents":100,"order":"7"}"#);
     let desk = gateway.approvals();
@@ -74,6 +74,7 @@ async fn what_was_refused_stays_refused_however_it_is_spelled() {
 async fn a_grant_signs_the_same_once_on_a_thread_however_it_is_spelled() {
     let (store, _) = clocked(1_000_000);
     let grant = Grant {
+        at_most: vec![("/cents".into(), 500)],
         per_thread: Some(5),
         ..Grant::new("small", "pay", 10_000_000)
     };
