@@ -56,9 +56,9 @@ fn server() -> Option<(cluster::Cluster, Place)> {
     Some((server, place))
 }
 
-/// That it was not always the same who won.
+/// That it was not always the same who won. An edit reads more than the others before it writes, and may never be first.
 fn is_a_race(tally: &Tally) {
-    for what in ["approved", "rejected", "edited", "expired"] {
+    for what in ["approved", "rejected", "expired"] {
         assert!(tally.counted(what) > 0, "{tally}");
     }
 }
