@@ -149,7 +149,7 @@ fn may_be_replaced(path: &Path) -> bool {
     read.is_err() || is_event(&first)
 }
 
-/// Whether a file begins as [`line`] writes an event.
+/// Whether a file begins as [`line()`] writes an event.
 fn is_event(first: &[u8]) -> bool {
     let Ok(line) = std::str::from_utf8(first.split(|&byte| byte == b'\n').next().unwrap_or(first))
     else {
