@@ -313,6 +313,23 @@ pub(crate) struct BudgetArgs {
     pub(crate) max_cost: Option<String>,
 }
 
+impl BudgetArgs {
+    /// As settings: key, flag, and what was said.
+    pub(crate) fn flags(&self) -> [(&'static str, &'static str, Option<&str>); 5] {
+        [
+            ("max_steps", "--max-steps", self.max_steps.as_deref()),
+            (
+                "max_tool_calls",
+                "--max-tool-calls",
+                self.max_tool_calls.as_deref(),
+            ),
+            ("max_seconds", "--max-seconds", self.max_seconds.as_deref()),
+            ("max_tokens", "--max-tokens", self.max_tokens.as_deref()),
+            ("max_cost", "--max-cost", self.max_cost.as_deref()),
+        ]
+    }
+}
+
 #[derive(Group, Debug)]
 pub(crate) struct GraphArgs {
     /// The agent's name, or its file

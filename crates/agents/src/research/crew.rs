@@ -73,14 +73,11 @@ impl Crew {
         ctx: &Ctx,
         request: impl Fn(usize) -> ChatRequest,
     ) -> Result<(u64, ChatReply), Early> {
-        let asking = asking.by(self.settings.voices.get(&role));
         let mut room = self.settings.window;
         let mut halvings = 0;
         loop {
-            let begun = asking.begin_step(ctx).await?;
-            let step = begun.0;
-            match asking.ask(ctx, begun, request(room)).await {
-                Ok(reply) => return Ok((step, reply)),
+            match self.ask_once(role, &asking, ctx, request(room)).await {
+                Ok(reply) => return Ok(reply),
                 Err(Early::Ending(ending))
                     if ending.stop == Stop::LlmError(LlmError::ContextOverflow)
                         && halvings < HALVINGS =>
@@ -91,6 +88,22 @@ impl Crew {
                 Err(early) => return Err(early),
             }
         }
+    }
+}
+
+impl Crew {
+    /// The same for a request that must be read whole or not at all.
+    pub(crate) async fn ask_once(
+        &self,
+        role: Role,
+        asking: &Asking<'_>,
+        ctx: &Ctx,
+        request: ChatRequest,
+    ) -> Result<(u64, ChatReply), Early> {
+        let asking = asking.clone().by(self.settings.voices.get(&role));
+        let begun = asking.begin_step(ctx).await?;
+        let step = begun.0;
+        Ok((step, asking.ask(ctx, begun, request).await?))
     }
 }
 

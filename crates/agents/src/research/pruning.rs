@@ -65,13 +65,9 @@ pub(super) async fn context_pruner(
         let text = texts(&batch);
         let found = match alive {
             true => {
-                let request = |room: usize| {
-                    to_extract(state, &short(&text, room.saturating_sub(BESIDE_NOTES) * 3))
-                };
-                match crew
-                    .ask(Role::Compressor, asking.clone(), ctx, request)
-                    .await
-                {
+                // A part that was cut off would be cleared unread.
+                let request = to_extract(state, &text);
+                match crew.ask_once(Role::Compressor, &asking, ctx, request).await {
                     Ok((asked, reply)) => {
                         step = asked;
                         value::<Extracted>(&reply.message.text())

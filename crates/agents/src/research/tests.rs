@@ -507,6 +507,29 @@ async fn a_writer_that_makes_sources_up_gets_none_of_them_into_the_report() {
 }
 
 #[tokio::test]
+async fn a_report_that_is_cut_off_at_its_longest_length_says_so() {
+    let wordy = played(|request, _| {
+        let played = rehearse(Role::Writer, request);
+        let is_report = request.messages[0]
+            .text()
+            .starts_with("You write the report");
+        let finish_reason = match is_report {
+            true => Some(FinishReason::Length),
+            false => played.finish_reason.clone(),
+        };
+        Ok(Chunk {
+            finish_reason,
+            ..played
+        })
+    });
+    let (_, result) = run(with_voices(&[(Role::Writer, &wordy)])).await;
+    let partial = result.report.unwrap().partial;
+    let expected = "its end is missing: the writer's answer was too long";
+    assert_eq!(partial.as_deref(), Some(expected));
+    assert!(result.answer.unwrap().contains(expected));
+}
+
+#[tokio::test]
 async fn a_run_without_enough_tokens_still_reports_and_says_so() {
     let costly = played(|request, _| Ok(rehearse(Role::Supervisor, request)));
     let settings = with_voices(&[(Role::Supervisor, &costly)]);

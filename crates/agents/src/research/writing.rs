@@ -16,7 +16,7 @@ use crate::asking::{Asking, Early};
 use crate::ending::Ending;
 use paraph_gateway::Stop;
 use paraph_graph::{Ctx, State, Update};
-use paraph_models::{ChatRequest, Message, estimate_text};
+use paraph_models::{ChatRequest, FinishReason, Message, estimate_text};
 use std::sync::Arc;
 
 /// What a request needs beside the material, in tokens.
@@ -126,10 +126,11 @@ pub(super) async fn final_report(
     asking.run.reserve.release();
     let (text, unwritten) = match written(crew, state, &asking, ctx).await {
         Ok(text) => (text, None),
-        Err(early) => (by_code(state), Some(early.ending()?)),
+        Err(early) => (Written::by_code(state), Some(early.ending()?)),
     };
-    let checked = check(&text, &state.sources);
-    let report = put_together(crew, state, checked, unwritten.as_ref(), &asking);
+    let checked = check(&text.text, &state.sources);
+    let partial = partial(state, unwritten.as_ref(), text.cut_off);
+    let report = put_together(crew, state, (checked, partial), &asking);
     let answer = report.to_markdown();
     let ending = Ending {
         answer: Some(answer),
@@ -161,15 +162,22 @@ fn ending_of(state: &ResearchState, unwritten: Option<Ending>) -> Ending {
     }
 }
 
+/// What a report is made of.
+struct Written {
+    text: String,
+    /// It ends where the model's longest answer ends.
+    cut_off: bool,
+}
+
 /// What the model writes, at its second try if the first did not hold.
 async fn written(
     crew: &Crew,
     state: &ResearchState,
     asking: &Asking<'_>,
     ctx: &Ctx,
-) -> Result<String, Early> {
+) -> Result<Written, Early> {
     let first = ask(crew, state, asking, ctx, None).await?;
-    let checked = check(&first, &state.sources);
+    let checked = check(&first.text, &state.sources);
     if checked.refused.is_empty() || asking.running_out().is_some() {
         return Ok(first);
     }
@@ -180,8 +188,8 @@ async fn written(
     )
     .await?;
     let problems = problems(&checked);
-    match ask(crew, state, asking, ctx, Some((&first, &problems))).await {
-        Ok(second) if check(&second, &state.sources).refused.len() < checked.refused.len() => {
+    match ask(crew, state, asking, ctx, Some((&first.text, &problems))).await {
+        Ok(second) if check(&second.text, &state.sources).refused.len() < checked.refused.len() => {
             Ok(second)
         }
         Ok(_) => Ok(first),
@@ -205,7 +213,7 @@ async fn ask(
     asking: &Asking<'_>,
     ctx: &Ctx,
     again: Option<(&str, &str)>,
-) -> Result<String, Early> {
+) -> Result<Written, Early> {
     let instructions = prompt::writer(state, &crew.date());
     let request = |room: usize| {
         let beside = again.map_or(0, |(first, _)| estimate_text(first)) + BESIDE_MATERIAL;
@@ -222,28 +230,35 @@ async fn ask(
     let text = reply.message.text();
     match without_thoughts(&text) {
         "" => Err(Stop::LlmEmpty.into()),
-        text => Ok(text.to_owned()),
+        text => Ok(Written {
+            text: text.to_owned(),
+            cut_off: reply.finish_reason == Some(FinishReason::Length),
+        }),
     }
 }
 
-/// A report that no model wrote: what the researchers handed in, as they handed it in.
-fn by_code(state: &ResearchState) -> String {
-    let mut text = format!("# {}\n", short(&state.question, 200));
-    for finding in state.findings.iter().filter(|finding| !finding.failed) {
-        text.push_str(&format!(
-            "\n## {}\n\n{}\n",
-            short(&finding.topic, 200),
-            finding.text
-        ));
+impl Written {
+    /// A report that no model wrote: what the researchers handed in, as they handed it in.
+    fn by_code(state: &ResearchState) -> Written {
+        let mut text = format!("# {}\n", short(&state.question, 200));
+        for finding in state.findings.iter().filter(|finding| !finding.failed) {
+            text.push_str(&format!(
+                "\n## {}\n\n{}\n",
+                short(&finding.topic, 200),
+                finding.text
+            ));
+        }
+        Written {
+            text,
+            cut_off: false,
+        }
     }
-    text
 }
 
 fn put_together(
     crew: &Crew,
     state: &ResearchState,
-    checked: Checked,
-    unwritten: Option<&Ending>,
+    (checked, partial): (Checked, Option<String>),
     asking: &Asking<'_>,
 ) -> Report {
     let used = asking.session.budget().used();
@@ -270,7 +285,7 @@ fn put_together(
     };
     let frame = ReportFrame {
         question: state.question.clone(),
-        partial: partial(state, unwritten),
+        partial,
         missing: gaps(state),
         figures,
         generated_at: crew.now(),
@@ -279,7 +294,7 @@ fn put_together(
 }
 
 /// Why a report is not whole, if it is not.
-fn partial(state: &ResearchState, unwritten: Option<&Ending>) -> Option<String> {
+fn partial(state: &ResearchState, unwritten: Option<&Ending>, cut_off: bool) -> Option<String> {
     let cut_short = state.cut_short.as_ref().map(|ending| match &ending.detail {
         Some(detail) => format!("the research was cut short: {} ({detail})", ending.stop),
         None => format!("the research was cut short: {}", ending.stop),
@@ -290,7 +305,9 @@ fn partial(state: &ResearchState, unwritten: Option<&Ending>) -> Option<String> 
             ending.stop
         )
     });
-    let reasons: Vec<_> = [cut_short, state.stopped_by.clone(), unwritten]
+    let cut_off =
+        cut_off.then(|| "its end is missing: the writer's answer was too long".to_owned());
+    let reasons: Vec<_> = [cut_short, state.stopped_by.clone(), unwritten, cut_off]
         .into_iter()
         .flatten()
         .collect();

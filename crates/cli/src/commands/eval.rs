@@ -47,23 +47,8 @@ struct Measured {
 
 pub(super) fn run(command: &EvalCommand) -> Result<u8, Failure> {
     let EvalCommand::Research(args) = command;
-    let budget = &args.budget;
-    let flags = vec![
-        ("model", "--model", args.model.as_deref()),
-        ("max_steps", "--max-steps", budget.max_steps.as_deref()),
-        (
-            "max_tool_calls",
-            "--max-tool-calls",
-            budget.max_tool_calls.as_deref(),
-        ),
-        (
-            "max_seconds",
-            "--max-seconds",
-            budget.max_seconds.as_deref(),
-        ),
-        ("max_tokens", "--max-tokens", budget.max_tokens.as_deref()),
-        ("max_cost", "--max-cost", budget.max_cost.as_deref()),
-    ];
+    let mut flags = vec![("model", "--model", args.model.as_deref())];
+    flags.extend(args.budget.flags());
     let config = Config::load(&args.sources, flags)?;
     super::start_log(&config)?;
     let info = super::agent(crate::application::RESEARCH)?;

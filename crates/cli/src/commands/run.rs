@@ -231,25 +231,13 @@ impl Asking {
 }
 
 fn flags(args: &RunArgs) -> Vec<(&'static str, &'static str, Option<&str>)> {
-    let budget = &args.budget;
-    vec![
+    let mut flags = vec![
         ("model", "--model", args.model.as_deref()),
         ("store", "--store", args.store.store.as_deref()),
         ("loop", "--loop", args.loops.as_deref()),
-        ("max_steps", "--max-steps", budget.max_steps.as_deref()),
-        (
-            "max_tool_calls",
-            "--max-tool-calls",
-            budget.max_tool_calls.as_deref(),
-        ),
-        (
-            "max_seconds",
-            "--max-seconds",
-            budget.max_seconds.as_deref(),
-        ),
-        ("max_tokens", "--max-tokens", budget.max_tokens.as_deref()),
-        ("max_cost", "--max-cost", budget.max_cost.as_deref()),
-    ]
+    ];
+    flags.extend(args.budget.flags());
+    flags
 }
 
 /// The terms of the run; remarks go to standard error.

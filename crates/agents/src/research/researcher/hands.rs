@@ -65,9 +65,11 @@ impl Desk<ResearcherState> for Hands {
             text = annotated(&seen.content, &sources);
             update = update.raw_notes([text.clone()]).sources(sources);
         }
-        let tally = state.tally();
-        if tool == SEARCH && tally.unreflected > 0 && !tally.reminded {
-            text = format!("{text}\n\n{REMINDER}");
+        if tool == SEARCH {
+            let tally = state.tally();
+            if tally.unreflected > 0 && !tally.reminded {
+                text = format!("{text}\n\n{REMINDER}");
+            }
         }
         message.content = Content::Text(text);
         Ok((message, update))
