@@ -32,12 +32,14 @@ use crate::suggest::hint;
 use crate::terminal::Screen;
 use paraph_agents::{Agent, AgentInfo, builtin};
 use paraph_graph::{RunQuery, ThreadRow};
+use std::time::{Duration, SystemTime};
 
 /// The longest name of a thread, in characters.
 const LONGEST_THREAD: usize = 200;
 
 /// Runs a command; gives the exit code.
 pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
+    check_clock(SystemTime::now())?;
     match args.command {
         Command::Run(args) => run::run(&args),
         Command::Agents(args) => agents::list(&args),
@@ -59,6 +61,17 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
             command: ConfigCommand::Show(args),
         } => config_show::show(&args),
         Command::Completions(args) => completions::write(&args),
+    }
+}
+
+/// Refuses a clock that cannot be right: expiries, leases and ids go by it.
+fn check_clock(now: SystemTime) -> Result<(), Failure> {
+    match now < SystemTime::UNIX_EPOCH {
+        true => Err(Failure::Broken(
+            "this machine's clock is before 1970: set it first, for approvals expire by it"
+                .to_owned(),
+        )),
+        false => Ok(()),
     }
 }
 
@@ -93,7 +106,26 @@ pub(crate) fn agent(name: &str) -> Result<AgentInfo, Failure> {
     )))
 }
 
-/// A runtime for commands that wait.
+/// How long whatever still reads or writes when a command is done may take to end.
+const WINDING_DOWN: Duration = Duration::from_secs(5);
+
+/// Does what waits.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    within(WINDING_DOWN, work)
+}
+
+/// The same, with a bound on its end: a thread that the system holds up, in a pipe that nobody opens or on a disk that
+/// does not answer, ends with the program.
+fn within<T>(
+    winding_down: Duration,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(winding_down);
+    done
+}
+
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -155,7 +187,7 @@ fn opened(
     config: Config,
     work: impl AsyncFnOnce(Kept, Config) -> Result<u8, Failure>,
 ) -> Result<u8, Failure> {
-    runtime()?.block_on(async {
+    block_on(async {
         let kept = Kept::open(&config).await?;
         let settled = kept.settled();
         let code = work(kept, config).await;
@@ -216,4 +248,34 @@ async fn agent_of(kept: &Kept, row: &ThreadRow) -> Result<Agent, Failure> {
         Said::default(),
         Vec::new(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails has panicked")]
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_held_up_does_not_hold_up_the_end() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let done = within(Duration::from_millis(50), async {
+            tokio::task::spawn_blocking(move || receiver.recv());
+            Ok(7)
+        });
+        assert_eq!(done.unwrap(), 7);
+        // It was still waiting, for this is what it waits for.
+        sender.send(()).unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_cannot_be_right_is_refused() {
+        assert!(check_clock(SystemTime::now()).is_ok());
+        let before = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
+        let failure = check_clock(before).unwrap_err();
+        assert!(
+            matches!(&failure, Failure::Broken(why) if why.starts_with("this machine's clock is before 1970")),
+            "{failure:?}"
+        );
+    }
 }

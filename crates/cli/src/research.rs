@@ -280,8 +280,13 @@ impl ReportFile {
                 folder.display()
             )));
         }
-        if path.is_dir() {
-            return Err(Failure::Usage(format!("--output: {shown} is a folder")));
+        // It is written beside its place and takes it when it is whole: a pipe or a device would be no more.
+        if path.exists() && !path.is_file() {
+            let what = match path.is_dir() {
+                true => "a folder",
+                false => "no ordinary file, and a report would take its place",
+            };
+            return Err(Failure::Usage(format!("--output: {shown} is {what}")));
         }
         Ok(ReportFile {
             path: path.to_owned(),

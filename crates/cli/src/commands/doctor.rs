@@ -241,34 +241,32 @@ fn servers(config: &Config, file: &AgentPath, online: bool) -> Vec<Check> {
         let detail = format!("{}: not asked; --online does", names.join(", "));
         return vec![Check::new(CHECK, Verdict::Note, detail)];
     }
-    let looked = super::runtime().and_then(|runtime| {
-        runtime.block_on(async {
-            let folder = crate::agent_file::folder(&file.path);
-            let file = &file.checked.file;
-            let (servers, failures) = Servers::attempt(config, file, &folder).await?;
-            let mut checks = Vec::new();
-            for server in servers.all() {
-                let mut check = Check::new(CHECK, Verdict::Ok, server.summary().await);
-                check.review = server.to_review();
-                checks.push(check);
-            }
-            let remarks = servers.remarks(file);
-            let remarks = remarks
-                .into_iter()
-                .map(|it| Check::new(CHECK, Verdict::Note, it));
-            checks.extend(remarks);
-            let wrong = failures
-                .iter()
-                .map(|why| Check::new(CHECK, Verdict::Wrong, why));
-            checks.extend(wrong);
-            let made = failures.is_empty().then(|| made(config, file, &servers));
-            checks.extend(
-                made.and_then(|it| it.err())
-                    .map(|it| Check::of(CHECK, Err(it))),
-            );
-            servers.close().await;
-            Ok(checks)
-        })
+    let looked = super::block_on(async {
+        let folder = crate::agent_file::folder(&file.path);
+        let file = &file.checked.file;
+        let (servers, failures) = Servers::attempt(config, file, &folder).await?;
+        let mut checks = Vec::new();
+        for server in servers.all() {
+            let mut check = Check::new(CHECK, Verdict::Ok, server.summary().await);
+            check.review = server.to_review();
+            checks.push(check);
+        }
+        let remarks = servers.remarks(file);
+        let remarks = remarks
+            .into_iter()
+            .map(|it| Check::new(CHECK, Verdict::Note, it));
+        checks.extend(remarks);
+        let wrong = failures
+            .iter()
+            .map(|why| Check::new(CHECK, Verdict::Wrong, why));
+        checks.extend(wrong);
+        let made = failures.is_empty().then(|| made(config, file, &servers));
+        checks.extend(
+            made.and_then(|it| it.err())
+                .map(|it| Check::of(CHECK, Err(it))),
+        );
+        servers.close().await;
+        Ok(checks)
     });
     looked.unwrap_or_else(|failure| vec![Check::of(CHECK, Err(failure))])
 }
@@ -323,7 +321,7 @@ fn again(failure: &Failure) -> Failure {
 }
 
 fn one_word(model: &Arc<dyn ChatModel>) -> Result<String, Failure> {
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let request = ChatRequest {
             deadline: tokio::time::Instant::now().checked_add(PATIENCE),
             ..ChatRequest::new([Message::human("Reply with the single word: ready")])
@@ -367,17 +365,15 @@ fn store(config: &Config) -> Check {
         let detail = format!("{shown} is not there yet; the first run makes it");
         return Check::new(CHECK, Verdict::Note, detail);
     }
-    let opened = super::runtime().and_then(|runtime| {
-        runtime.block_on(async {
-            let kept = Kept::open(config).await?;
-            let one = ThreadQuery {
-                limit: Some(1),
-                ..ThreadQuery::default()
-            };
-            kept.threads.threads(&one).await?;
-            kept.warn_of_short_disk();
-            Ok(format!("{shown} can be read, by {}", found.source))
-        })
+    let opened = super::block_on(async {
+        let kept = Kept::open(config).await?;
+        let one = ThreadQuery {
+            limit: Some(1),
+            ..ThreadQuery::default()
+        };
+        kept.threads.threads(&one).await?;
+        kept.warn_of_short_disk();
+        Ok(format!("{shown} can be read, by {}", found.source))
     });
     Check::of(CHECK, opened)
 }

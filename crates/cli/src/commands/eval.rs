@@ -58,7 +58,7 @@ pub(super) fn run(command: &EvalCommand) -> Result<u8, Failure> {
             .map_err(|error| Failure::Usage(format!("--reports: {}: {error}", folder.display())))?;
     }
     let eval = Eval::of(&config, info, args)?;
-    super::runtime()?.block_on(eval.all(&questions, args))
+    super::block_on(eval.all(&questions, args))
 }
 
 /// The questions of these ids, or all.

@@ -5,6 +5,7 @@ use crate::args::{DrawingFormat, GraphArgs};
 use crate::config::Config;
 use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_bytes};
+use crate::patience::patiently;
 use crate::stores::{address, file_of};
 use crate::writing::refuse_own;
 use paraph_graph::Drawing;
@@ -135,6 +136,8 @@ fn write(path: &Path, drawn: &Drawn) -> Result<(), Failure> {
         Drawn::Text(text) => text.as_bytes(),
         Drawn::Bytes(bytes) => bytes,
     };
-    std::fs::write(path, bytes)
+    let (named, bytes) = (path.to_owned(), bytes.to_vec());
+    patiently(path, move || std::fs::write(named, bytes))
+        .unwrap_or_else(|| Err(std::io::Error::other("nobody reads from this pipe")))
         .map_err(|error| Failure::usage(format!("--output: {}: {error}", path.display())))
 }

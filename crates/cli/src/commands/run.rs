@@ -54,7 +54,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     };
     let terms = terms(args, &described, &config, &asking)?;
     let printing = Printing::of(&args.printing, file_of(&store.text).as_deref())?;
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let kept = Kept::open(&config).await?;
         let said = Said {
             allow: &args.allow,

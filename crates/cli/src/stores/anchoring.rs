@@ -10,7 +10,9 @@ use crate::terminal::printable;
 use paraph_gateway::{AnchorDue, Approvals, Change, Draft, Store, StoreFuture, StoreLayer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 pub(super) struct Anchoring {
     inner: Arc<dyn Store>,
@@ -33,6 +35,7 @@ impl Anchoring {
             anchors,
             left: BTreeMap::new(),
             warned: String::new(),
+            resting: None,
         };
         tokio::spawn(keeper.work(told));
         Arc::new(Anchoring { inner, written })
@@ -55,7 +58,15 @@ struct Keeper {
     left: BTreeMap<String, u64>,
     /// The last warning, so that the same is not told with every write.
     warned: String,
+    /// Until then a place that was slow is not tried: whoever ends the program would wait for it each time.
+    resting: Option<Instant>,
 }
+
+/// How long a place is left alone that kept us waiting.
+const REST: Duration = Duration::from_secs(60);
+
+/// From when on a place that answers so late is called slow.
+const SLOW: Duration = Duration::from_secs(5);
 
 impl Keeper {
     async fn work(mut self, mut told: mpsc::UnboundedReceiver<Written>) {
@@ -90,7 +101,11 @@ impl Keeper {
 
     /// Keeps an anchor of a chain if one is due, and says after how many entries to look again.
     async fn look(&mut self, tenant: &str) -> u64 {
+        if self.resting.is_some_and(|until| Instant::now() < until) {
+            return 1;
+        }
         let every = self.anchors.every;
+        let begun = Instant::now();
         let kept = match self.desk.anchor_due(tenant, every).await {
             Ok(AnchorDue::In(left)) => return left,
             Ok(AnchorDue::Now(anchor)) => match self.anchors.keep(&anchor).await {
@@ -106,6 +121,7 @@ impl Keeper {
         match kept {
             Ok(()) => every,
             Err(why) => {
+                self.resting = (begun.elapsed() >= SLOW).then(|| Instant::now() + REST);
                 self.warn(&why);
                 1
             }

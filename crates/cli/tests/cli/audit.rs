@@ -381,3 +381,32 @@ fn a_seal_key_that_is_none_is_told_without_it() {
     let shown = sandbox.run(&["config", "show"]);
     assert!(!shown.out.contains("hunter2"), "{}", shown.out);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_nobody_opens_holds_up_neither_a_pack_nor_a_report() {
+    let sandbox = Sandbox::new();
+    let pipe = sandbox.path("pipe.md");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let named = pipe.to_str().unwrap();
+    let table: [(&[&str], &str); 3] = [
+        (
+            &["audit", "verify", "--pack", named],
+            "nothing came from the other end of this pipe",
+        ),
+        (
+            &["graph", "support", "-o", named, "--format", "mermaid"],
+            "nobody reads from this pipe",
+        ),
+        (
+            &["run", "research", "x", "--model", "rehearsal", "-o", named],
+            "is no ordinary file, and a report would take its place",
+        ),
+    ];
+    for (args, why) in table {
+        let ended = sandbox.run(args);
+        assert_eq!(ended.code, 2, "{args:?}: {}{}", ended.out, ended.err);
+        assert!(ended.err.contains(why), "{args:?}: {}", ended.err);
+    }
+}

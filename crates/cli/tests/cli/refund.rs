@@ -428,3 +428,33 @@ fn denied_it_is_not_even_proposed() {
         (3, "tool_bad_args:issue_refund")
     );
 }
+
+#[test]
+fn a_ledger_that_would_keep_its_reader_waiting_is_refused_at_once() {
+    let sandbox = Sandbox::new();
+    let pipe = sandbox.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let named = pipe.to_str().unwrap();
+    let args = ["run", "support", WANTS, "--model", "rehearsal"];
+    let ended = sandbox.run_with(&args, &[("REFUND_LEDGER", named)], "");
+    assert_eq!(ended.code, 2, "{}{}", ended.out, ended.err);
+    let why = format!("`{named}` is there and is no ordinary file");
+    assert!(ended.err.contains(&why), "{}", ended.err);
+    // The same for a lock that is none.
+    std::fs::create_dir(sandbox.path("books")).unwrap();
+    let ledger = sandbox.path("books").join("refunds.jsonl");
+    let lock = sandbox.path("books").join("refunds.jsonl.lock");
+    let made = std::process::Command::new("mkfifo").arg(lock).status();
+    assert!(made.unwrap().success());
+    let env = [("REFUND_LEDGER", ledger.to_str().unwrap())];
+    propose(&sandbox, "t", &env);
+    approve_all(&sandbox);
+    let ended = resume(&sandbox, "t", &env);
+    assert!(
+        ended.err.contains("no ordinary file is there"),
+        "{}{}",
+        ended.out,
+        ended.err
+    );
+}

@@ -30,7 +30,7 @@ impl Owners {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut how, 0o700);
         how.create(folder).map_err(failed)?;
-        let own = Uuid::now_v7().to_string();
+        let own = fresh().map_err(failed)?.to_string();
         // Under its name only when it is locked, so that nobody takes it for a dead one's.
         let (unborn, born) = (folder.join(format!("{own}.new")), folder.join(&own));
         let lock = File::create(&unborn).map_err(failed)?;
@@ -49,7 +49,7 @@ impl Owners {
     pub(super) fn look_on(folder: &Path) -> Self {
         Owners {
             folder: folder.to_owned(),
-            own: Uuid::now_v7().to_string().into(),
+            own: fresh().unwrap_or_default().to_string().into(),
             lock: None,
         }
     }
@@ -96,6 +96,14 @@ impl Owners {
                 Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
             }
         }
+    }
+}
+
+/// A name for an owner. It is made of the time of day, which has to be one that there can be.
+fn fresh() -> std::io::Result<Uuid> {
+    match std::time::SystemTime::now() >= std::time::UNIX_EPOCH {
+        true => Ok(Uuid::now_v7()),
+        false => Err(std::io::Error::other("this machine's clock is before 1970")),
     }
 }
 

@@ -63,17 +63,19 @@ pub(super) enum Unwritten {
 impl Ledger {
     /// # Errors
     /// [`Error::Config`] for a path that leads elsewhere when the program is started elsewhere: what was sent once
-    /// would not be found again.
+    /// would not be found again. And for a pipe, a device or a folder, which keeps nothing or keeps its reader waiting.
     pub(super) fn at(path: PathBuf) -> Result<Ledger, Error> {
-        match path.is_absolute() && path.file_name().is_some() {
-            true => Ok(Ledger { path }),
-            false => Err(Error::config(
-                "the refund ledger",
-                format!(
-                    "`{}` is no whole path of a file: write it from the root on",
-                    path.display()
-                ),
-            )),
+        let wrong = |why| {
+            let why = format!("`{}` {why}", path.display());
+            Err(Error::config("the refund ledger", why))
+        };
+        if !path.is_absolute() || path.file_name().is_none() {
+            return wrong("is no whole path of a file: write it from the root on");
+        }
+        match std::fs::metadata(&path) {
+            Ok(found) if !found.is_file() => wrong("is there and is no ordinary file"),
+            // What cannot be looked at is told when there is something to write.
+            _ => Ok(Ledger { path }),
         }
     }
 
@@ -223,6 +225,7 @@ fn find(path: &Path, key: &str) -> io::Result<Option<Entry>> {
 /// What a user was given back by the refunds that are there. Nobody is waited for: a line that is just being written is
 /// not there yet, and whoever writes looks again under the lock.
 pub(super) fn given(path: &Path, user_id: u64) -> io::Result<Given> {
+    is_a_file(path)?;
     match File::open(path) {
         Ok(file) => Ok(scan(&file, (None, Some(user_id)))?.given),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Given::default()),
@@ -354,7 +357,19 @@ fn too_large() -> io::Error {
     ))
 }
 
+/// Refuses what is there and is no file: opening a pipe waits for its other end, and a device keeps nothing.
+fn is_a_file(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(io::Error::other(
+            "no ordinary file is there, and a ledger is one",
+        )),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 fn private_file(path: &Path, append: bool) -> io::Result<File> {
+    is_a_file(path)?;
     let mut options = OpenOptions::new();
     options.read(true).create(true);
     match append {

@@ -5,6 +5,7 @@ use crate::args::AuditExportArgs;
 use crate::cells::count;
 use crate::failure::{FINISHED, Failure};
 use crate::output::{note, print};
+use crate::patience::patiently;
 use crate::stores::Kept;
 use crate::writing::refuse_own;
 use std::fs::{File, OpenOptions};
@@ -53,8 +54,9 @@ pub(super) fn create(path: &Path) -> Result<File, Failure> {
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-        .open(path)
+    let named = path.to_owned();
+    patiently(path, move || options.open(named))
+        .unwrap_or_else(|| Err(std::io::Error::other("nobody reads from this pipe")))
         .map_err(|error| Failure::Usage(format!("--output: {}: {error}", path.display())))
 }
 

@@ -7,6 +7,7 @@ use crate::args::AuditPackArgs;
 use crate::cells::{count, time, word};
 use crate::failure::{BROKEN, FINISHED, Failure};
 use crate::output::{note, print, print_json};
+use crate::patience::{patiently, too_slow};
 use crate::stores::Kept;
 use crate::terminal::printable;
 use crate::writing::refuse_own;
@@ -92,12 +93,15 @@ pub(super) fn verify(file: &Path, kept_elsewhere: &[PathBuf], json: bool) -> Res
     let trusted: Vec<Anchor> = anchors(kept_elsewhere)?;
     let wrong =
         |error: std::io::Error| Failure::Usage(format!("--pack: {}: {error}", file.display()));
-    let mut text = String::new();
-    let opened = std::fs::File::open(file).map_err(wrong)?;
-    opened
-        .take(LARGEST + 1)
-        .read_to_string(&mut text)
-        .map_err(wrong)?;
+    let named = file.to_owned();
+    let read = move || {
+        let mut text = String::new();
+        let opened = std::fs::File::open(named)?;
+        let read = opened.take(LARGEST + 1).read_to_string(&mut text);
+        read.map(|_| text)
+    };
+    let read = patiently(file, read).unwrap_or_else(|| Err(std::io::Error::other(too_slow())));
+    let text = read.map_err(wrong)?;
     let checked = Pack::check(text.trim_end(), &trusted);
     match (&checked, json) {
         (_, true) => print_json(&Report {

@@ -72,7 +72,7 @@ fn anchors(config: &Config) -> Check {
 }
 
 fn look(config: &Config) -> Result<Vec<Check>, Failure> {
-    crate::commands::runtime()?.block_on(async {
+    crate::commands::block_on(async {
         let Ok(kept) = Kept::open(config).await else {
             // The check of the store itself says why.
             return Ok(Vec::new());

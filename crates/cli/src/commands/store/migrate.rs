@@ -2,7 +2,7 @@
 //! opens the store; this one says what it did.
 
 use crate::args::StoreJsonArgs;
-use crate::commands::{config_of, runtime};
+use crate::commands::{block_on, config_of};
 use crate::failure::{FINISHED, Failure};
 use crate::output::{print, print_json};
 use crate::stores::{Kept, address, file_of, missing};
@@ -26,7 +26,7 @@ pub(super) fn migrate(args: &StoreJsonArgs) -> Result<u8, Failure> {
     if let Some(missing) = missing(&config)? {
         return Err(Failure::Usage(format!("{missing}; `paraph run` makes one")));
     }
-    let migrated = runtime()?.block_on(async {
+    let migrated = block_on(async {
         let file = file_of(&address(&config)?.text);
         let before = match &file {
             // What is wrong with the file, its opening says better.
