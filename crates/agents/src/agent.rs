@@ -126,6 +126,11 @@ impl Agent {
         }
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The gateway of the agent of this name: its own, or that of one that it calls. People who change an action's
     /// arguments need it.
     pub fn gateway_of(&self, agent: &str) -> Option<&Gateway> {

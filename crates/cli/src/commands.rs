@@ -21,6 +21,8 @@ mod schema;
 mod store;
 mod threads;
 
+pub(crate) use approvals::lineage;
+
 use crate::application::{Said, own, reader};
 use crate::args::{Args, Command, ConfigCommand, StoreArgs};
 use crate::config::Config;

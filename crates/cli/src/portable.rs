@@ -4,9 +4,11 @@
 //! the store keeps them. `write` reads a store, `read` writes to one: both through the engine's traits, so
 //! that a thread can go from any store into any other.
 
+mod left;
 mod read;
 mod write;
 
+pub(crate) use left::{elsewhere, left_behind};
 pub(crate) use read::import;
 pub(crate) use write::{Out, export, pages};
 

@@ -25,7 +25,7 @@ pub(crate) fn outlive_large_files() {
 }
 
 /// The first interrupt.
-pub(crate) struct Interrupt(oneshot::Receiver<()>);
+pub(crate) struct Interrupt(Option<oneshot::Receiver<()>>);
 
 impl Interrupt {
     /// Listens from now on. Must be called inside a runtime.
@@ -40,15 +40,20 @@ impl Interrupt {
             let _ = tokio::time::timeout(GRACE, signals.next()).await;
             std::process::exit(i32::from(INTERRUPTED));
         });
-        Ok(Interrupt(receiver))
+        Ok(Interrupt(Some(receiver)))
     }
 
-    /// Waits for it; it comes once.
+    /// Waits for it; it comes once, and whoever waits after that waits for ever.
     pub(crate) async fn wait(&mut self) {
-        if (&mut self.0).await.is_err() {
-            // Nobody can interrupt any more.
-            std::future::pending::<()>().await;
+        if let Some(receiver) = &mut self.0 {
+            let came = receiver.await;
+            self.0 = None;
+            if came.is_ok() {
+                return;
+            }
         }
+        // Nobody can interrupt any more.
+        std::future::pending::<()>().await;
     }
 }
 

@@ -5,6 +5,7 @@
 //! to people call it; the session never does.
 
 mod anchoring;
+mod comparing;
 mod deciding;
 mod editing;
 mod erasing;
@@ -12,6 +13,7 @@ mod killing;
 mod revoking;
 
 pub use anchoring::AnchorDue;
+pub use comparing::{Astray, AstrayFault};
 pub use deciding::Finding;
 pub use erasing::Whose;
 pub use revoking::Revocation;

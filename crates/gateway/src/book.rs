@@ -56,7 +56,9 @@ pub(crate) enum Stands {
     Ended,
     /// At its action.
     At(ActionId),
-    /// It has asked for nothing yet.
+    /// It was begun, and has asked for nothing itself.
+    Begun,
+    /// Nobody has begun it, or somebody is at it.
     Nowhere,
 }
 
@@ -124,7 +126,7 @@ impl Book {
         };
         match record.filter(own) {
             Some(record) if record.outcome.is_some() => Stands::Ended,
-            Some(record) => record.action.map_or(Stands::Nowhere, Stands::At),
+            Some(record) => record.action.map_or(Stands::Begun, Stands::At),
             None => Stands::Nowhere,
         }
     }

@@ -97,7 +97,9 @@ pub use action::{
     Action, ActionId, ActionRow, BadAction, Changed, Ended, Evidence, Person, Proposal, Resolved,
     Sending, Signer, State, Vote,
 };
-pub use approvals::{AnchorDue, ApprovalError, Approvals, Finding, Revocation, Whose};
+pub use approvals::{
+    AnchorDue, ApprovalError, Approvals, Astray, AstrayFault, Finding, Revocation, Whose,
+};
 pub use audit::{
     Anchor, AuditEntry, BadAnchor, BadLine, Broken, BrokenLink, Draft, Event, EventKind, Field,
     Head, Pack, PackError, PackReport, PackStep, Salt, Verified, Verifier,

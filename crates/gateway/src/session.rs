@@ -26,7 +26,7 @@ use crate::policy::{Targets, Verdict, closest};
 use crate::record::{CallRecord, Observation, Outcome, Reply, Ruling, RunRef, Waiting, Why};
 use crate::stop::{Failure, Stop};
 use crate::store::{Change, StoreError};
-use crate::tool::Injections;
+use crate::tool::{Injections, Progress, ToolContext};
 pub use daily::SetAside;
 use futures::future::join_all;
 use judging::Taint;
@@ -128,6 +128,16 @@ enum Admitted<'c> {
     Waits(Waiting),
 }
 
+/// What a kill switch makes of a call.
+enum Switched {
+    /// None is on, or none that matters to it.
+    Off,
+    /// Its action is not over, and waits.
+    Waits(Waiting),
+    /// It was begun, and what it was begun for may wait.
+    Begun(Stop),
+}
+
 impl Session {
     pub(crate) async fn open(
         parts: Arc<Parts>,
@@ -194,9 +204,10 @@ impl Session {
         call: &ToolCall,
         injections: &Injections<'_>,
     ) -> Result<Reply, Stop> {
-        let admitted = match self.waits_for_switch(key, call).await? {
-            Some(waiting) => Admitted::Waits(waiting),
-            None => self.admit(key, call)?,
+        let admitted = match self.under_switch(key, call).await? {
+            Switched::Off => self.admit(key, call)?,
+            Switched::Waits(waiting) => Admitted::Waits(waiting),
+            Switched::Begun(stop) => return self.still_waits(key, call, injections, stop).await,
         };
         self.finish(admitted, injections).await
     }
@@ -209,14 +220,15 @@ impl Session {
     pub async fn call_all(&self, calls: &[(String, ToolCall)]) -> Vec<Result<Reply, Stop>> {
         let mut waits = Vec::new();
         for (key, call) in calls {
-            waits.push(self.waits_for_switch(key, call).await);
+            waits.push(self.under_switch(key, call).await);
         }
         let admitted: Vec<_> = calls
             .iter()
             .zip(waits)
             .map(|((key, call), waits)| match waits? {
-                Some(waiting) => Ok(Admitted::Waits(waiting)),
-                None => self.admit(key, call),
+                Switched::Off => self.admit(key, call),
+                Switched::Waits(waiting) => Ok(Admitted::Waits(waiting)),
+                Switched::Begun(stop) => Err(stop),
             })
             .collect();
         let finished = admitted
@@ -248,23 +260,57 @@ impl Session {
 
     /// The check 1, and what is in doubt about the key. A call that was there before the switch loses nothing by it: one
     /// that has ended gives what it gave, and one whose action is not over waits until the switch is off.
-    async fn waits_for_switch(&self, key: &str, call: &ToolCall) -> Result<Option<Waiting>, Stop> {
+    async fn under_switch(&self, key: &str, call: &ToolCall) -> Result<Switched, Stop> {
         let killed = self.alive(call).await;
         if let Err(stop @ Stop::StoreError(_)) = killed {
             return Err(stop);
         }
         self.settle_doubt(key).await?;
         let Err(stop) = killed else {
-            return Ok(None);
+            return Ok(Switched::Off);
         };
         let stands = self.book().stands(key, call);
         let row = match stands {
-            Stands::Ended => return Ok(None),
+            Stands::Ended => return Ok(Switched::Off),
+            Stands::Begun => return Ok(Switched::Begun(stop)),
             Stands::Nowhere => return Err(stop),
             Stands::At(id) => self.standing(id).await?,
         };
         let over = row.state.is_final() || row.expire(self.now().await?).is_ok();
-        Ok((!over).then(|| self.waiting(&row, Why::Killed)))
+        Ok(match over {
+            true => Switched::Off,
+            false => Switched::Waits(self.waiting(&row, Why::Killed)),
+        })
+    }
+
+    /// A call that was begun before the switch came, and has no action of its own: that of an agent which was called and
+    /// waits for people. What it waits for is not lost by the switch either.
+    async fn still_waits(
+        &self,
+        key: &str,
+        call: &ToolCall,
+        injections: &Injections<'_>,
+        stop: Stop,
+    ) -> Result<Reply, Stop> {
+        let parts = &self.0.parts;
+        let Some(tool) = parts.tool(call.name()) else {
+            return Err(stop);
+        };
+        let Known::CutOff(place) = self.book().look_up(key, call)? else {
+            return Err(stop);
+        };
+        let ticket = Ticket {
+            session: self,
+            call,
+            place: *place,
+        };
+        let context = ToolContext::new(key, injections, &parts.provided, Progress::default());
+        let waits = tool.still_waits(call.args(), &context).await;
+        drop(ticket);
+        match waits {
+            true => Ok(Reply::Unfinished),
+            false => Err(stop),
+        }
     }
 
     /// Whether no kill switch is on that concerns this call.

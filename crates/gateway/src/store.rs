@@ -101,6 +101,20 @@ pub struct Add {
     pub by: u64,
 }
 
+/// The counter of a run that says it was read in from elsewhere: its records came with it, its actions did not.
+pub(crate) const READ_IN: &str = "read_in";
+
+impl Add {
+    /// Marks a run whose records are read in from elsewhere, for whoever writes them.
+    pub fn read_in(run: Arc<RunRef>) -> Add {
+        Add {
+            run,
+            counter: READ_IN.to_owned(),
+            by: 1,
+        }
+    }
+}
+
 /// A run has something to do: about an action that was decided, or whose outcome can be looked up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Wake {

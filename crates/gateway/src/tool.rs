@@ -299,6 +299,7 @@ pub struct DynTool {
     run: Box<DynRun>,
     look: Option<Box<DynLook>>,
     ready: Option<Box<DynReady>>,
+    waits: Option<Box<DynRun>>,
 }
 
 impl DynTool {
@@ -381,7 +382,26 @@ impl DynTool {
             run: Box::new(run),
             look: None,
             ready: None,
+            waits: None,
         }
+    }
+
+    /// The same tool, and what says whether a call that it left open ([`ToolError::unfinished`]) still waits. It is asked
+    /// in the place of the tool while a kill switch is on, and does nothing: if it answers that the call is unfinished, the
+    /// call goes on waiting, else it ends with the switch as every other.
+    #[must_use]
+    pub fn waiting_under_switches(
+        mut self,
+        waits: impl for<'c> Fn(
+            Json,
+            &'c ToolContext<'c>,
+        ) -> BoxFuture<'c, Result<ToolOutput, ToolError>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> DynTool {
+        self.waits = Some(Box::new(waits));
+        self
     }
 
     /// The same tool, and what says whether a call of it could be carried out at all. It is asked before people are asked

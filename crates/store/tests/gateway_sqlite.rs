@@ -6,8 +6,10 @@
 
 mod deeds;
 
-use deeds::{action, audited, call, kill, run, wake};
-use paraph_gateway::{Change, Find, State, Store, StoreError, conformance};
+use deeds::{action, audited, call, change, kill, run, wake};
+use paraph_gateway::{
+    ActionRow, Approvals, Change, Event, EventKind, Find, State, Store, StoreError, conformance,
+};
 use paraph_graph::{Checkpoints, Claim, RunEnd, RunId, RunStart, RunStatus, Threads};
 use paraph_store::{Options, Sqlite, Verify};
 use rusqlite::Connection;
@@ -364,4 +366,88 @@ async fn what_is_kept_of_the_gateway_is_counted() {
     assert_eq!(counts.actions, states.into());
     assert_eq!(counts.audit, [("acme".to_owned(), 3)].into());
     assert!(counts.bytes > 2000, "{}", counts.bytes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn actions_that_were_removed_set_back_or_never_told_of_are_found_without_an_anchor() {
+    let off = "DROP TRIGGER gateway_audit_delete; PRAGMA foreign_keys = OFF;";
+    let first = "action 01900000-0000-7000-8000-000000000001: ";
+    for (damage, words) in [
+        ("", None),
+        (
+            "DELETE FROM gateway_action WHERE id LIKE '%01'",
+            Some("the audit tells that it is pending, and its row is gone"),
+        ),
+        // What is over goes with its thread, and then the records of its run go too.
+        (
+            "DELETE FROM gateway_action WHERE id LIKE '%02'",
+            Some("the audit tells that it is rejected, and its row is gone"),
+        ),
+        (
+            "DELETE FROM gateway_action WHERE id LIKE '%02'; DELETE FROM gateway_call",
+            None,
+        ),
+        (
+            &format!("{off} DELETE FROM gateway_audit_detail; DELETE FROM gateway_audit"),
+            Some("it is pending, and the audit does not tell of it"),
+        ),
+        (
+            &format!("{off} DELETE FROM gateway_audit WHERE seq = 3"),
+            Some(
+                "it is rejected (version 2), and the audit tells last that it is pending (version 1)",
+            ),
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let store = open(&path, None).await;
+        let desk = Approvals::new(store.clone());
+        let rows = [
+            action("t", 1, State::Pending),
+            action("t", 2, State::Pending),
+        ];
+        let proposed = rows.iter().map(|row| told(row, EventKind::Proposed));
+        let everything = Change {
+            audit: proposed.collect(),
+            calls: vec![call(&run("t", "1"))],
+            ..change(&rows)
+        };
+        store.commit(everything).await.unwrap();
+        let rejected = ActionRow {
+            state: State::Rejected,
+            version: 2,
+            ..rows[1].clone()
+        };
+        let decided = Change {
+            audit: vec![told(&rejected, EventKind::Decided)],
+            ..change(&[rejected])
+        };
+        store.commit(decided).await.unwrap();
+        assert_eq!(desk.astray("acme").await.unwrap(), []);
+        assert_eq!(desk.tenants().await.unwrap(), ["acme"]);
+        let file = Connection::open(&path).unwrap();
+        file.execute_batch(damage).unwrap();
+        let found = desk.astray("acme").await.unwrap();
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        match words {
+            None => assert_eq!(found, Vec::<String>::new(), "{damage}"),
+            Some(words) => assert!(
+                found.iter().any(|one| one.ends_with(words)),
+                "{damage}: {found:?}"
+            ),
+        }
+        if damage.ends_with("'%01'") {
+            assert_eq!(found, [format!("{first}{}", words.unwrap())]);
+        }
+    }
+}
+
+/// That an action stands where its row says.
+fn told(row: &ActionRow, kind: EventKind) -> paraph_gateway::Draft {
+    let event = Event {
+        action: Some(row.id().to_string()),
+        state: Some(row.state.name().to_owned()),
+        ..Event::of_run(kind, &row.action.said.run, 1)
+    };
+    event.with("version", row.version).draft()
 }

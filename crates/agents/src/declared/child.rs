@@ -12,7 +12,7 @@ use crate::waits::Waits;
 use crate::{Agent, AgentEventData, AgentRun, Error, RunResult, Terms};
 use paraph_gateway::{
     Budget, DynTool, Json, Limits, LoopRule, Stop, ToolContext, ToolError, ToolOutput, UNLIMITED,
-    View,
+    View, Why,
 };
 use paraph_graph::{Ctx, HistoryQuery, RunId, RunRow, Scope, Store};
 use serde_json::json;
@@ -80,7 +80,29 @@ impl Child {
             UNLIMITED => LONGEST,
             seconds => Duration::from_secs(seconds).saturating_add(GRACE),
         };
-        tool
+        let child = self.clone();
+        tool.waiting_under_switches(move |_, context| {
+            let child = child.clone();
+            Box::pin(async move { child.still_waits(context).await })
+        })
+    }
+
+    /// What a call that was begun waits for while a kill switch holds its caller: what its run waited for when it came to
+    /// rest. Nothing of it goes on.
+    async fn still_waits(&self, context: &ToolContext<'_>) -> Result<ToolOutput, ToolError> {
+        let by_agents = || ToolError::new("an agent can only be called by an agent");
+        let ctx: &Ctx = context.get().ok_or_else(by_agents)?;
+        let site: &CallSite = context.get().ok_or_else(by_agents)?;
+        let caller: &Arc<RunContext> = ctx.context().map_err(|_| by_agents())?;
+        let thread = self.thread(caller, context.key());
+        let mut approvals = crate::waits::approvals(&self.agent.questions(&thread).await?);
+        for approval in &mut approvals {
+            approval.why = Why::Killed;
+        }
+        match approvals.is_empty() {
+            true => Err(ToolError::new("it waits for nothing")),
+            false => Err(site.waits(Teller::wait(ctx, &Waits { approvals }))),
+        }
     }
 
     async fn call(&self, args: &Json, context: &ToolContext<'_>) -> Result<ToolOutput, ToolError> {
@@ -147,7 +169,6 @@ impl Child {
             Some(voice) => (voice.model.clone(), voice.price.clone()),
             None => (caller.model.clone(), caller.price.clone()),
         };
-        let key = key.get(..SHOWN_KEY).unwrap_or(key);
         Terms {
             price,
             limits: purse.limits(),
@@ -155,11 +176,14 @@ impl Child {
             tell_messages: caller.tell_messages,
             purse: Some(purse),
             user: caller.scope.user.clone(),
-            ..Terms::new(
-                model,
-                format!("{}/{}-{key}", shown(&caller.scope.thread), self.name),
-            )
+            ..Terms::new(model, self.thread(caller, key))
         }
+    }
+
+    /// The thread of the run for a call of this key.
+    fn thread(&self, caller: &RunContext, key: &str) -> String {
+        let key = key.get(..SHOWN_KEY).unwrap_or(key);
+        format!("{}/{}-{key}", shown(&caller.scope.thread), self.name)
     }
 
     /// Begins the run, or goes on with the one that an earlier process began for the same call.

@@ -48,7 +48,8 @@ pub(crate) enum ThreadsCommand {
     #[command(
         after_help = "Example: paraph threads import case-7.json --as case-7b --store sqlite://other.db\n\n\
                       An imported thread is the exported one, also under another name: what is due on it goes on\n\
-                      where it was, with the answers, results and keys that it had. (A copy made by `threads fork\n\
+                      where it was, with the answers, results and keys that it had. Actions that wait for people stay where\n\
+                      they were proposed: a run that waits for one does not go on elsewhere. (A copy made by `threads fork\n\
                       --as` is another thread: what is due on it begins anew, under keys of its own.)"
     )]
     Import(ImportArgs),

@@ -14,7 +14,7 @@ mod show;
 mod watch;
 
 pub(super) use asking::{Asked, answer, ask};
-pub(super) use lineage::lineage;
+pub(crate) use lineage::lineage;
 
 use super::{on_listed, on_store};
 use crate::args::{ApprovalsCommand, WhichAction};

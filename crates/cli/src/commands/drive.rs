@@ -38,7 +38,7 @@ impl Driver<'_> {
     pub(crate) async fn drive(&self, mut run: AgentRun, mut told: Told) -> Result<u8, Failure> {
         let mut interrupt = Interrupt::listen()
             .map_err(|error| Failure::Broken(format!("signals cannot be received: {error}")))?;
-        let mut patience = PATIENCE;
+        let (mut patience, mut asks) = (PATIENCE, true);
         let (id, thread) = (run.run_id(), run.thread().to_owned());
         loop {
             let wakes = self.wakes(&thread).await;
@@ -51,11 +51,14 @@ impl Driver<'_> {
                 continue;
             }
             match self
-                .goes_on(&ended, &told, (&mut patience, &mut interrupt))
+                .goes_on(&ended, &told, (&mut patience, &mut interrupt), asks)
                 .await
             {
-                Ok(true) => run = self.again(id).await?,
-                Ok(false) => {
+                Ok(Some(still_asks)) => {
+                    asks = still_asks;
+                    run = self.again(id).await?;
+                }
+                Ok(None) => {
                     if told.saved && ended.is_over() {
                         self.take_back(id, &ended).await;
                     }
@@ -119,16 +122,17 @@ impl Driver<'_> {
         self.agent.resume(id, &terms).await.map_err(not_started)
     }
 
-    /// Whether a run that rests goes on in this process.
+    /// Whether a run that rests goes on in this process, and if so whether somebody is asked when it rests again.
     async fn goes_on(
         &self,
         ended: &Ended,
         told: &Told,
         (patience, interrupt): (&mut Duration, &mut Interrupt),
-    ) -> Result<bool, Failure> {
+        asks: bool,
+    ) -> Result<Option<bool>, Failure> {
         let waits = ended.approvals();
         if waits.is_empty() || !told.saved {
-            return Ok(false);
+            return Ok(None);
         }
         if let Some(pause) = soon(waits, *patience) {
             *patience = patience.saturating_sub(pause.max(Duration::from_secs(1)));
@@ -144,18 +148,22 @@ impl Driver<'_> {
                 ));
             }
             return Ok(tokio::select! {
-                () = tokio::time::sleep(pause) => true,
-                () = interrupt.wait() => false,
+                () = tokio::time::sleep(pause) => Some(asks),
+                () = interrupt.wait() => None,
             });
         }
         hook::tell(self.config, waits).await?;
         let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        if !somebody || !told.printing.is_for_people() {
-            return Ok(false);
+        if !asks || !somebody || !told.printing.is_for_people() {
+            return Ok(None);
         }
         let stands = (self.kept, self.config);
         let asked = ask(stands, self.agent, waits, interrupt).await?;
-        Ok(asked == Asked::Decided)
+        Ok(match asked {
+            Asked::Decided => Some(true),
+            Asked::Changed => Some(false),
+            Asked::Left => None,
+        })
     }
 
     /// Takes back what the run has asked for and is not done. If that cannot be written, time ends it.
@@ -172,10 +180,18 @@ impl Driver<'_> {
             return;
         }
         tell_of_switches(self.kept, ended.approvals().iter().map(|wait| wait.id)).await;
+        let held = ended.approvals().iter().any(|wait| wait.why == Why::Killed);
         let met = |kill: &Kill| match (ended.stop(), kill.scope.split_once(':')) {
             (Some(Stop::KilledGlobal), None) => kill.scope == "global",
             (Some(Stop::KilledGlobal), Some(("agent", name))) => {
                 self.agent.gateway_of(name).is_some()
+            }
+            // What agents that it called wait for is not within the switch that holds itself.
+            (Some(Stop::ApprovalPending), Some(("agent", name))) => {
+                held && name == self.agent.name()
+            }
+            (Some(Stop::ApprovalPending), Some(("tool", name))) => {
+                held && self.agent.gateway_of(name).is_some()
             }
             (Some(Stop::KilledTenant), Some((kind, _))) => kind == "tenant",
             (Some(Stop::WritesDisabled), None) => kill.scope == "writes",

@@ -3,7 +3,7 @@
 //! The document comes from outside: all of it is checked before anything is written, and what was written
 //! is removed again if the store fails half-way.
 
-use super::{CheckpointPart, Document, FORMAT, Head, Run, ScopePart, VERSION, owner};
+use super::{CheckpointPart, Document, FORMAT, Head, Run, ScopePart, VERSION, elsewhere, owner};
 use crate::failure::Failure;
 use crate::stores::Kept;
 use paraph_gateway::{Add, CallRecord, Change};
@@ -28,6 +28,8 @@ pub(crate) struct Imported {
     /// Runs that the store had already, and which stay as they are.
     pub(crate) runs_left: usize,
     pub(crate) events: usize,
+    /// Actions that its runs wait for, and which stay in the store that it was exported from.
+    pub(crate) actions_left: usize,
 }
 
 /// Reads the document and writes the thread.
@@ -55,7 +57,13 @@ pub(crate) async fn import(
     .all()
     .await;
     match written {
-        Ok(imported) => Ok(imported),
+        Ok(mut imported) => {
+            for run in &document.runs {
+                let run = (run.graph.as_str(), name.as_str(), run.id);
+                imported.actions_left += elsewhere(kept, run).await?.len();
+            }
+            Ok(imported)
+        }
         Err(failure) => {
             // Half a thread is of no use to anybody.
             if let Err(error) = threads.delete(&name).await {
@@ -174,6 +182,7 @@ impl Import<'_> {
             runs,
             runs_left: self.document.runs.len() - runs,
             events,
+            actions_left: 0,
         })
     }
 
@@ -208,7 +217,7 @@ impl Import<'_> {
             counter: counter.clone(),
             by: *by,
         });
-        let change = Change {
+        let mut change = Change {
             calls: calls.collect(),
             add: add.collect(),
             ..Change::default()
@@ -216,6 +225,7 @@ impl Import<'_> {
         if change == Change::default() {
             return Ok(());
         }
+        change.add.push(Add::read_in(owner));
         let written = self.records.commit(change).await;
         written.map_err(|error| Failure::Broken(error.to_string()))
     }

@@ -410,3 +410,48 @@ fn a_pipe_that_nobody_opens_holds_up_neither_a_pack_nor_a_report() {
         assert!(ended.err.contains(why), "{args:?}: {}", ended.err);
     }
 }
+
+#[test]
+fn a_row_that_the_audit_does_not_tell_of_is_found_without_a_key_and_without_an_anchor() {
+    let shop = Shop::new();
+    shop.done("t-1");
+    shop.script(&[&pays(8, 1), &says("Done.")]);
+    let waiting = shop.asked("t-2");
+    let check = || shop.sandbox.run(&["store", "check"]);
+    assert_eq!((shop.audit(&["verify"]).code, check().code), (0, 0));
+    forge(&shop.sandbox, &waiting.id);
+    let why = "it is approved (version 2), and the audit tells last that it is pending (version 1)";
+    let found = shop.audit(&["verify"]);
+    let line = format!("ASTRAY  action {}: {why}\n", waiting.id);
+    assert!(
+        found.code == 6 && found.out.contains(&line),
+        "{}",
+        found.out
+    );
+    let json = shop.audit(&["verify", "--json"]).json();
+    assert_eq!(json["astray"], json!([{"action": waiting.id, "why": why}]));
+    let checked = check();
+    let line = format!("the audit of tenant `local`: action {}: {why}", waiting.id);
+    assert!(
+        checked.code == 6 && checked.out.contains(&line),
+        "{}",
+        checked.out
+    );
+}
+
+#[test]
+fn threads_that_went_or_came_leave_no_action_astray() {
+    let shop = Shop::new();
+    shop.done("t-1");
+    let run = |args: &[&str]| {
+        let ended = shop.sandbox.run(args);
+        assert_eq!(ended.code, 0, "{args:?}: {}{}", ended.out, ended.err);
+        ended
+    };
+    run(&["threads", "export", "t-1", "-o", "t.json"]);
+    run(&["threads", "delete", "t-1", "--yes"]);
+    run(&["store", "check"]);
+    run(&["threads", "import", "t.json"]);
+    run(&["store", "check"]);
+    run(&["audit", "verify"]);
+}

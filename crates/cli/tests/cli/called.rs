@@ -137,3 +137,48 @@ fn a_thread_stays_as_long_as_an_agent_that_was_called_there_waits() {
     let deleted = shop.sandbox.run(&delete);
     assert_eq!(deleted.code, 0, "{}{}", deleted.out, deleted.err);
 }
+
+#[test]
+fn what_a_called_agent_waits_for_is_not_lost_by_a_switch_for_its_caller() {
+    for scope in ["agent:clerk", "tool:payer", "global", "tenant:local"] {
+        let shop = Shop::new();
+        called(&shop);
+        let row = waits(&shop, "t");
+        let run = run_on(&shop, "t");
+        let switch = |how: &str| {
+            let mut args = vec!["kill", how, "--scope", scope];
+            args.extend(
+                ["--reason", "odd refunds"]
+                    .iter()
+                    .take(2 * usize::from(how == "on")),
+            );
+            let put = shop.sandbox.run(&args);
+            assert_eq!(put.code, 0, "{scope}: {}", put.err);
+        };
+        switch("on");
+        let id = row["id"].as_str().unwrap();
+        let digest = row["digest"].as_str().unwrap();
+        let approve = ["approve", id, "--digest", digest, "--json"];
+        let held = [
+            shop.sandbox.run(&["runs", "resume", &run, "--json"]),
+            shop.approvals(&approve),
+        ];
+        for held in held {
+            assert_eq!(held.code, 5, "{scope}: {}{}", held.out, held.err);
+            let asked = &held.json()["approvals"][0];
+            assert_eq!(
+                (asked["id"].as_str(), asked["why"].as_str()),
+                (Some(id), Some("killed")),
+                "{scope}"
+            );
+            let told = format!("the kill switch is on for {scope} (by ");
+            assert_eq!(held.err.matches(&told).count(), 1, "{scope}: {}", held.err);
+        }
+        assert_eq!(shop.paid(), Vec::<Value>::new(), "{scope}");
+        switch("off");
+        let done = shop.approvals(&approve);
+        assert_eq!(done.code, 0, "{scope}: {}{}", done.out, done.err);
+        assert_eq!(done.json()["answer"], "Done.", "{scope}");
+        assert_eq!(shop.paid(), [json!({"order": 7, "cents": 4900})], "{scope}");
+    }
+}

@@ -398,3 +398,38 @@ fn secrets_of_what_waits_are_shown_to_whoever_decides_alone() {
     }
     assert!(told[0].out.contains("[redacted]"), "{}", told[0].out);
 }
+
+#[test]
+fn what_waits_stays_where_it_was_proposed_when_its_thread_is_exported_and_that_is_said() {
+    let shop = Shop::new();
+    let waiting = shop.asked("t-1");
+    let export = ["threads", "export", "t-1", "-o", "t.json"];
+    let exported = shop.sandbox.run(&export);
+    assert_eq!(exported.code, 0, "{}", exported.err);
+    let left =
+        "careful: 1 action that nobody has settled stayed here, with what people decide about them";
+    assert!(exported.err.contains(left), "{}", exported.err);
+    let other = ["--store", "sqlite://other.db"];
+    let at_other = |args: &[&str]| shop.sandbox.run(&[args, &other].concat());
+    let imported = at_other(&["threads", "import", "t.json", "--json"]);
+    assert_eq!(imported.code, 0, "{}", imported.err);
+    assert_eq!(imported.json()["actions_left"], 1);
+    let left = "careful: 1 action that its runs wait for stayed in the store where it was exported";
+    assert!(imported.err.contains(left), "{}", imported.err);
+    let resumed = at_other(&["runs", "resume", "--thread", "t-1"]);
+    let why = format!(
+        "waits for action {}, which is not in sqlite://other.db: it stayed in the store from which the thread was exported",
+        waiting.id
+    );
+    assert!(
+        resumed.code == 2 && resumed.err.contains(&why),
+        "{}",
+        resumed.err
+    );
+    // Here it is decided about as ever; and what is over can go anywhere.
+    let done = shop.approvals(&waiting.approve(&["--quiet"]));
+    assert_eq!((done.code, done.out.as_str()), (0, "It is done.\n"));
+    let exported = shop.sandbox.run(&export);
+    assert!(!exported.err.contains("careful"), "{}", exported.err);
+    assert_eq!(shop.paid().len(), 1);
+}

@@ -81,6 +81,30 @@ fn arguments_are_changed_in_an_editor_and_decided_about_anew() {
 }
 
 #[test]
+fn whoever_changes_arguments_and_leaves_is_told_of_what_waits_then() {
+    let shop = Shop::new();
+    let mut terminal = shop.at_terminal(&[("EDITOR", "sed -i s/4900/100/")]);
+    terminal.until(QUESTION);
+    terminal.types("e\n");
+    terminal.until("cents = 100");
+    terminal.until(QUESTION);
+    terminal.types("q\n");
+    let (code, shown) = terminal.ended();
+    assert_eq!(code, 5, "{shown}");
+    let last = shown.rsplit("Waiting: everything so far is saved.").next();
+    assert!(
+        last.unwrap().contains(r#"{"cents":100,"order":7}"#),
+        "{shown}"
+    );
+    assert_eq!(shop.states(), ["edited", "pending"]);
+    let command = last.unwrap().split("approve it  paraph ").nth(1).unwrap();
+    let words: Vec<_> = command.lines().next().unwrap().split(' ').collect();
+    let approved = shop.sandbox.run(&words);
+    assert_eq!((approved.code, approved.out.as_str()), (0, "It is done.\n"));
+    assert_eq!(shop.paid(), [json!({"order": 7, "cents": 100})]);
+}
+
+#[test]
 fn a_refusal_at_the_terminal_needs_its_reason() {
     let shop = Shop::new();
     let mut terminal = shop.at_terminal(&[]);

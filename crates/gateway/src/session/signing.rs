@@ -109,7 +109,9 @@ impl Session {
                 .await
                 .map_err(broken)?;
             let Some(row) = found.into_iter().next() else {
-                return Err(Stop::StoreError(format!("the action {id} is gone")));
+                return Err(Stop::StoreError(format!(
+                    "the action {id} is not in this store"
+                )));
             };
             match row.replaced_by {
                 // Later ones are greater, so this ends.

@@ -27,6 +27,7 @@ pub(crate) struct Registered {
     /// What does it, if it changes the world: then `run` is not asked.
     pub(crate) effect: Option<Arc<dyn effect::Erased>>,
     ready: Option<Box<DynReady>>,
+    waits: Option<Box<dyn Erased>>,
     schema: Schema,
     run: Box<dyn Erased>,
 }
@@ -38,6 +39,7 @@ pub(crate) struct Named {
     output_cap: usize,
     effect: Option<Arc<dyn effect::Erased>>,
     ready: Option<Box<DynReady>>,
+    waits: Option<Box<dyn Erased>>,
     run: Box<dyn Erased>,
 }
 
@@ -68,6 +70,7 @@ impl Named {
             output_cap: tool.output_cap(),
             effect: None,
             ready: None,
+            waits: None,
             run: Box::new(Typed(tool)),
         }
     }
@@ -85,6 +88,7 @@ impl Named {
             output_cap: super::DEFAULT_OUTPUT_CAP,
             effect: Some(effect::typed(effect)),
             ready: None,
+            waits: None,
             run: Box::new(Nothing),
         }
     }
@@ -110,6 +114,7 @@ impl Named {
             output_cap: tool.output_cap,
             effect,
             ready: tool.ready,
+            waits: tool.waits.map(|waits| Box::new(Dynamic(waits)) as _),
             run,
         }
     }
@@ -132,6 +137,7 @@ impl Named {
             output_cap: super::DEFAULT_OUTPUT_CAP,
             effect: None,
             ready: None,
+            waits: None,
             run: Box::new(Function(run, PhantomData)),
         }
     }
@@ -150,6 +156,7 @@ impl Named {
             output_cap: self.output_cap,
             effect: self.effect,
             ready: self.ready,
+            waits: self.waits,
             run: self.run,
         })
     }
@@ -171,6 +178,16 @@ impl Registered {
             Ok(answer) => answer,
             Err(_) => Err(ToolError::new("it broke off with an internal error")),
         }
+    }
+
+    /// Whether a call that was begun still waits for something, as far as the tool says so. Nothing is done by it.
+    pub(crate) async fn still_waits(&self, args: &Json, context: &ToolContext<'_>) -> bool {
+        let Some(waits) = &self.waits else {
+            return false;
+        };
+        let asked = AssertUnwindSafe(async { waits.run(args, context).await }).catch_unwind();
+        let asked = tokio::time::timeout(super::DEFAULT_TIMEOUT, asked).await;
+        matches!(asked, Ok(Ok(Err(error))) if error.open == Some(Open::Waits))
     }
 
     /// What would be signed of a call with these arguments.

@@ -21,6 +21,8 @@ pub(crate) enum Asked {
     Decided,
     /// Nobody wants to decide now.
     Left,
+    /// Somebody put another action in the place of one, and does not want to decide about it now: it is what waits.
+    Changed,
 }
 
 /// Where decisions of somebody at the terminal go.
@@ -63,7 +65,8 @@ pub(crate) async fn ask(
         }
         match at.one(row, interrupt).await? {
             Asked::Decided => asked = Asked::Decided,
-            Asked::Left => return Ok(asked),
+            left if asked == Asked::Left => return Ok(left),
+            _ => return Ok(asked),
         }
     }
     Ok(asked)
@@ -104,9 +107,10 @@ impl Desk<'_> {
         let desk = desk(self.kept);
         note("");
         self.lay_before(&row).await;
+        let mut left = Asked::Left;
         loop {
             let Some(answer) = answer(QUESTION, interrupt).await else {
-                return Ok(Asked::Left);
+                return Ok(left);
             };
             let decided = match answer.trim().to_lowercase().as_str() {
                 "a" | "approve" => desk.approve(row.id(), &row.digest, self.by.as_str()).await,
@@ -114,6 +118,7 @@ impl Desk<'_> {
                     match self.edit(&row).await {
                         Ok(Some(new)) => {
                             row = new;
+                            left = Asked::Changed;
                             self.lay_before(&row).await;
                         }
                         Ok(None) => note("nothing was changed"),
@@ -121,19 +126,21 @@ impl Desk<'_> {
                     }
                     continue;
                 }
-                "q" | "quit" => return Ok(Asked::Left),
+                "q" | "quit" => return Ok(left),
                 other => {
                     let Some(kind) = Worded::of(other) else {
                         continue;
                     };
                     let Some(words) = answer_of(kind.question(), interrupt).await else {
-                        return Ok(Asked::Left);
+                        return Ok(left);
                     };
                     self.in_words(kind, &row, &words).await
                 }
             };
-            if let Some(asked) = self.came_of(decided) {
-                return Ok(asked);
+            match self.came_of(decided) {
+                Some(Asked::Left) => return Ok(left),
+                Some(asked) => return Ok(asked),
+                None => {}
             }
         }
     }

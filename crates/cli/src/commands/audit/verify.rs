@@ -1,4 +1,5 @@
-//! `paraph audit verify`: every entry of a chain, in order, and the anchors that were kept elsewhere.
+//! `paraph audit verify`: every entry of a chain, in order, the anchors that were kept elsewhere, and whether actions
+//! stand where the chain says.
 
 use super::{PAGE, page};
 use crate::args::AuditVerifyArgs;
@@ -8,7 +9,7 @@ use crate::failure::{BROKEN, FINISHED, Failure};
 use crate::output::{note, print, print_json};
 use crate::stores::Kept;
 use crate::terminal::printable;
-use paraph_gateway::{ActionId, ActionRow, Anchor, Broken, Head, Verified, Verifier};
+use paraph_gateway::{ActionId, ActionRow, Anchor, Astray, Broken, Head, Verified, Verifier};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -30,6 +31,14 @@ struct Found<'a> {
     erased_untold: u64,
     /// Actions that somebody wrote approvals for by hand.
     unproved: Vec<ActionId>,
+    /// Actions that do not stand where the chain says.
+    astray: Vec<OneAstray>,
+}
+
+#[derive(Serialize)]
+struct OneAstray {
+    action: ActionId,
+    why: String,
 }
 
 pub(super) async fn verify(kept: &Kept, args: &AuditVerifyArgs) -> Result<u8, Failure> {
@@ -45,9 +54,12 @@ pub(super) async fn verify(kept: &Kept, args: &AuditVerifyArgs) -> Result<u8, Fa
     }
     let checked = check(kept, tenant, anchors).await?;
     let unproved = unproved(kept, tenant).await?;
+    let astray = kept.desk().astray(tenant).await;
+    let astray = astray.map_err(|error| Failure::Broken(error.to_string()))?;
     if args.json {
         let found = Found {
             unproved: unproved.iter().map(ActionRow::id).collect(),
+            astray: astray.iter().map(OneAstray::of).collect(),
             ..in_json(tenant, &checked)
         };
         print_json(&found)?;
@@ -63,8 +75,11 @@ pub(super) async fn verify(kept: &Kept, args: &AuditVerifyArgs) -> Result<u8, Fa
                 row.state
             ))?;
         }
+        for one in &astray {
+            print(&format!("ASTRAY  {one}"))?;
+        }
     }
-    Ok(match (checked, unproved.is_empty()) {
+    Ok(match (checked, unproved.is_empty() && astray.is_empty()) {
         (Ok(_), true) => FINISHED,
         _ => BROKEN,
     })
@@ -154,6 +169,16 @@ fn in_json<'a>(tenant: &'a str, checked: &'a Result<Verified, Broken>) -> Found<
         why: broken.map(|broken| broken.link.to_string()),
         erased_untold: number(|found| found.erased_untold),
         unproved: Vec::new(),
+        astray: Vec::new(),
+    }
+}
+
+impl OneAstray {
+    fn of(astray: &Astray) -> OneAstray {
+        OneAstray {
+            action: astray.action,
+            why: astray.fault.to_string(),
+        }
     }
 }
 

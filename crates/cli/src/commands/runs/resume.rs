@@ -10,6 +10,7 @@ use crate::commands::not_started;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::note;
+use crate::portable::elsewhere;
 use crate::started::Started;
 use crate::stores::{Kept, lease, quoted};
 use crate::terminal::Screen;
@@ -48,6 +49,7 @@ pub(crate) async fn go_on(
             row.id
         )));
     }
+    is_here(kept, &row).await?;
     let mut described = Described::started(&started)?;
     let said = Said::of(&started);
     if !said.own_models {
@@ -97,6 +99,22 @@ pub(crate) async fn go_on(
     let code = driver.drive(run, told).await;
     opened.close().await;
     code
+}
+
+/// Refuses a run that waits for what stayed in the store from which its thread was exported: whether that was done is
+/// known there alone.
+async fn is_here(kept: &Kept, row: &RunRow) -> Result<(), Failure> {
+    let missing = elsewhere(kept, (&row.graph, &row.thread, row.id)).await?;
+    match missing.first() {
+        None => Ok(()),
+        Some(id) => Err(Failure::Usage(format!(
+            "run {} waits for action {id}, which is not in {}: it stayed in the store from which the thread was \
+             exported, and is decided about there. A new run on the thread asks anew: paraph run … --thread {}",
+            row.id,
+            kept.shown,
+            quoted(&row.thread)
+        ))),
+    }
 }
 
 /// The run with this answer to what it asks.

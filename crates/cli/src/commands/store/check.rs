@@ -11,6 +11,7 @@ use crate::pieces;
 use crate::portable::pages;
 use crate::stores::Kept;
 use crate::terminal::printable;
+use paraph_gateway::{ApprovalError, StoreError};
 use paraph_graph::{
     CheckpointId, Entry, HistoryQuery, Loaded, LogQuery, Logged, RunQuery, Scope, ThreadQuery,
 };
@@ -53,6 +54,7 @@ pub(super) async fn check(kept: &Kept, args: &StoreJsonArgs) -> Result<u8, Failu
         }
     }
     threads(kept, &mut found).await;
+    actions(kept, &mut found).await;
     found.ok = found.problems.is_empty();
     match args.json {
         true => print_json(&found)?,
@@ -68,6 +70,38 @@ impl Found {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
+    }
+}
+
+/// The actions, beside what the audit tells of them.
+async fn actions(kept: &Kept, found: &mut Found) {
+    let desk = kept.desk();
+    let mut tenants = BTreeSet::new();
+    if let Some(verify) = &kept.opened.verify {
+        match verify.gateway_counts().await {
+            Ok(counts) => tenants.extend(counts.audit.into_keys()),
+            Err(error) => found.problem(error),
+        }
+    }
+    match desk.tenants().await {
+        Ok(more) => tenants.extend(more),
+        Err(error) => found.problem(unread(&error)),
+    }
+    for tenant in tenants {
+        match desk.astray(&tenant).await {
+            Ok(astray) => astray.iter().for_each(|one| {
+                found.problem(format!("the audit of tenant `{tenant}`: {one}"));
+            }),
+            Err(error) => found.problem(unread(&error)),
+        }
+    }
+}
+
+/// What the store said of a row, as whoever else has read it says so.
+fn unread(error: &ApprovalError) -> String {
+    match error {
+        ApprovalError::Store(StoreError::Broken(why)) => why.clone(),
+        error => error.to_string(),
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) async fn export(kept: &Kept, args: &ExportArgs) -> Result<u8, Failure
         let out = std::io::BufWriter::new(std::io::stdout());
         let mut out = portable::Out::new(out, "standard output");
         portable::export(kept, &row, &mut out).await?;
+        tell_of_left(kept, &row.name).await?;
         return Ok(FINISHED);
     };
     refuse_own("--output", path, kept.file.as_deref())?;
@@ -35,7 +36,21 @@ pub(super) async fn export(kept: &Kept, args: &ExportArgs) -> Result<u8, Failure
         printable(&row.name),
         path.display()
     ));
+    tell_of_left(kept, &row.name).await?;
     Ok(FINISHED)
+}
+
+/// Says what of the thread is not in the document.
+async fn tell_of_left(kept: &Kept, thread: &str) -> Result<(), Failure> {
+    let left = portable::left_behind(kept, thread).await?;
+    if !left.is_empty() {
+        let left = count(left.len() as u64, "action");
+        note(&format!(
+            "careful: {left} that nobody has settled stayed here, with what people decide about them: where the thread is \
+             read in, a run that waits for one cannot go on"
+        ));
+    }
+    Ok(())
 }
 
 fn broken(path: &Path) -> impl Fn(std::io::Error) -> Failure {
@@ -88,6 +103,13 @@ pub(super) async fn import(kept: &Kept, args: &ImportArgs) -> Result<u8, Failure
     }
     let text = document(&args.file)?;
     let imported = portable::import(kept, &text, args.to.as_deref()).await?;
+    if imported.actions_left > 0 {
+        let left = count(imported.actions_left as u64, "action");
+        note(&format!(
+            "careful: {left} that its runs wait for stayed in the store where it was exported: those runs do not go on \
+             here"
+        ));
+    }
     if args.json {
         print_json(&imported)?;
         return Ok(FINISHED);
