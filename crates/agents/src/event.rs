@@ -295,7 +295,7 @@ pub struct BudgetView {
     pub steps: u64,
     /// Of how many.
     pub max_steps: Option<u64>,
-    /// Tool calls.
+    /// Tool calls, those of agents that were called too.
     pub tool_calls: u64,
     /// Of how many.
     pub max_tool_calls: Option<u64>,
@@ -320,7 +320,7 @@ impl BudgetView {
         BudgetView {
             steps: used.steps,
             max_steps: limit(limits.steps),
-            tool_calls: used.tool_calls,
+            tool_calls: used.tool_calls.saturating_add(used.child_tool_calls),
             max_tool_calls: limit(limits.tool_calls),
             ms: u64::try_from(used.active.as_millis()).unwrap_or(u64::MAX),
             max_seconds: limit(limits.seconds),

@@ -148,7 +148,7 @@ async fn results_come_in_the_order_of_the_calls_and_each_mistake_is_read_once() 
         failed(
             "b",
             "tool_denied:wiat",
-            "You may not call `wiat`: no tool has that name; there are wait; the closest is `wait`.",
+            "You may not call `wiat`: no tool has that name; there is only wait.",
         ),
         failed(
             "c",

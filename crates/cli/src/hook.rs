@@ -134,8 +134,6 @@ fn end_group(child: &Child) {
 
 #[cfg(all(test, unix))]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that fails has panicked")]
-
     use super::*;
     use std::io::Read as _;
     use std::sync::mpsc;

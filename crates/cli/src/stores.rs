@@ -18,6 +18,7 @@ use paraph_store::{Error, Opened, Options};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+pub(crate) use unasking::FORGETS;
 use unasking::Unasking;
 
 /// Below so much free space we say that the disk gets short.

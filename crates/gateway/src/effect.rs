@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::time::Duration;
 
-pub(crate) use erased::{Chance, Erased, Prepared, Sent, as_it_is, dynamic, patience, typed};
+pub(crate) use erased::{Chance, Dynamic, Erased, Prepared, Sent, as_it_is, patience, typed};
 pub use warrant::{Attempt, Signed, Warrant};
 
 /// A tool that changes the world.

@@ -155,10 +155,11 @@ impl Parts {
         self.tools.get(name)
     }
 
-    /// The names that a model could use instead of a wrong one.
-    pub(crate) fn allowed_names(&self) -> impl Iterator<Item = &str> {
+    /// The names that a model could use instead of a wrong one: all that are not denied, also where people are asked.
+    pub(crate) fn usable_names(&self) -> impl Iterator<Item = &str> {
+        let policy = self.rules.policy();
         let names = self.catalogue.iter().map(|tool| tool.name.as_str());
-        names.filter(|name| self.rules.policy().verdict(name) == Verdict::Allowed)
+        names.filter(|name| !matches!(policy.verdict(name), Verdict::Denied { .. }))
     }
 }
 

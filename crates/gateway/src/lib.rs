@@ -132,8 +132,8 @@ pub use seal::{BadSealKey, SealKey};
 pub use session::{Scope, Session, SetAside};
 pub use stop::{Explanation, Failure, InvalidAction, LlmError, Status, Stop};
 pub use store::{
-    Add, Change, Erase, Find, Guard, Kill, MemoryStore, Store, StoreError, StoreFuture, StoreLayer,
-    Wake,
+    Add, Change, Erase, Find, Guard, Kill, MemoryStore, READ_IN, Store, StoreError, StoreFuture,
+    StoreLayer, Wake,
 };
 pub use tool::{
     DEFAULT_OUTPUT_CAP, DEFAULT_TIMEOUT, DynTool, FromContext, Injections, IntoOutput, Level,

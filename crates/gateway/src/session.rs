@@ -421,14 +421,15 @@ impl Session {
         let parts = &self.0.parts;
         let why = match (parts.tool(name).is_some(), named) {
             (false, _) => {
-                let names: Vec<_> = parts.allowed_names().take(MOST_NAMES).collect();
-                let close = match closest(name, parts.allowed_names()) {
+                let names: Vec<_> = parts.usable_names().take(MOST_NAMES).collect();
+                let close = match closest(name, parts.usable_names()) {
                     Some(close) => format!("; the closest is `{close}`"),
                     None => String::new(),
                 };
-                match names.is_empty() {
-                    true => "no tool has that name".to_owned(),
-                    false => format!(
+                match names.as_slice() {
+                    [] => "no tool has that name".to_owned(),
+                    [only] => format!("no tool has that name; there is only {only}"),
+                    names => format!(
                         "no tool has that name; there are {}{close}",
                         names.join(", ")
                     ),

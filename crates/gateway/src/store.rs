@@ -102,7 +102,7 @@ pub struct Add {
 }
 
 /// The counter of a run that says it was read in from elsewhere: its records came with it, its actions did not.
-pub(crate) const READ_IN: &str = "read_in";
+pub const READ_IN: &str = "read_in";
 
 impl Add {
     /// Marks a run whose records are read in from elsewhere, for whoever writes them.

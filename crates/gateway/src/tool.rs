@@ -16,6 +16,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+use crate::action::Resolved;
 use crate::effect::{self, Effect, Found, Retry};
 use crate::json::Json;
 use futures::future::BoxFuture;
@@ -253,6 +254,10 @@ pub(crate) type DynRun = dyn for<'c> Fn(Json, &'c ToolContext<'c>) -> BoxFuture<
 pub(crate) type DynLook =
     dyn Fn(Json, LookUp) -> BoxFuture<'static, Result<Found<ToolOutput>, ToolError>> + Send + Sync;
 
+pub(crate) type DynSubject = dyn Fn(&Json) -> Result<String, ToolError> + Send + Sync;
+
+pub(crate) type DynTargets = dyn Fn(&Json) -> Result<Resolved, ToolError> + Send + Sync;
+
 pub(crate) type DynReady = dyn Fn() -> BoxFuture<'static, Result<(), ToolError>> + Send + Sync;
 
 /// A call of a tool that is known only at run time, of which nobody saw what came of it.
@@ -298,6 +303,8 @@ pub struct DynTool {
     pub(crate) effect: Option<Arc<dyn effect::Erased>>,
     run: Box<DynRun>,
     look: Option<Box<DynLook>>,
+    subject: Option<Box<DynSubject>>,
+    targets: Option<Box<DynTargets>>,
     ready: Option<Box<DynReady>>,
     waits: Option<Box<DynRun>>,
 }
@@ -381,9 +388,45 @@ impl DynTool {
             effect: None,
             run: Box::new(run),
             look: None,
+            subject: None,
+            targets: None,
             ready: None,
             waits: None,
         }
+    }
+
+    /// The same tool, and what says of arguments what a call is about, such as `order:7`; see [`Effect::subject`]. Without
+    /// it each call of a tool that changes something is about all of its arguments: other ones are another matter, which a
+    /// refusal does not close.
+    ///
+    /// ```
+    /// use paraph_gateway::{DynTool, Json, Level, ToolError, View};
+    /// let schema = serde_json::json!({"type": "object", "properties": {"order": {"type": "string"}}});
+    /// let mut pay = DynTool::new("pay", "Pays", schema, async |args: Json| Ok::<_, ToolError>(args))
+    ///     .with_subject(|args| match args.view().get("order").and_then(View::as_str) {
+    ///         Some(order) => Ok(format!("order:{order}")),
+    ///         None => Err(ToolError::bad_args("which order?")),
+    ///     });
+    /// pay.level = Level::Write;
+    /// ```
+    #[must_use]
+    pub fn with_subject(
+        mut self,
+        subject: impl Fn(&Json) -> Result<String, ToolError> + Send + Sync + 'static,
+    ) -> DynTool {
+        self.subject = Some(Box::new(subject));
+        self
+    }
+
+    /// The same tool, and what says of arguments to whom or what a call goes. It is signed with them, and looked at once
+    /// more before the call is made.
+    #[must_use]
+    pub fn with_targets(
+        mut self,
+        targets: impl Fn(&Json) -> Result<Resolved, ToolError> + Send + Sync + 'static,
+    ) -> DynTool {
+        self.targets = Some(Box::new(targets));
+        self
     }
 
     /// The same tool, and what says whether a call that it left open ([`ToolError::unfinished`]) still waits. It is asked

@@ -106,6 +106,14 @@ pub enum Error {
         /// What is wrong, be it in its own words.
         problem: String,
     },
+    /// An MCP server that did not take a request at all, by an error of the protocol that says so. Nothing was done.
+    #[error("the MCP server `{server}` did not take it: {problem}")]
+    NotTaken {
+        /// Its name.
+        server: String,
+        /// Why, in its own words.
+        problem: String,
+    },
     /// A tool of an MCP server that may not be called until somebody has reviewed it.
     #[error("`{tool}` is disabled: {why}; a person has to review it")]
     Disabled {

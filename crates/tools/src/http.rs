@@ -11,7 +11,7 @@ mod result;
 mod settings;
 mod template;
 
-use paraph_gateway::{DynTool, Found, IntoOutput as _, Json, LookUp, Retry, ToolError};
+use paraph_gateway::{DynTool, Found, IntoOutput as _, Json, LookUp, Resolved, Retry, ToolError};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use secrecy::{ExposeSecret, SecretString};
@@ -25,6 +25,9 @@ use effect::Deed;
 use result::Wanted;
 pub use settings::{HttpFormat, HttpMethod, HttpTool};
 use template::{Address, Template, add_parameter};
+
+/// How much of an address is signed, in bytes; the arguments in it are signed in full.
+const MAX_PLACE: usize = 900;
 
 /// The gateway's own deadline comes this much later, so that the model reads what was slow.
 const GRACE: Duration = Duration::from_secs(1);
@@ -80,6 +83,17 @@ pub fn http_tool(
         },
     );
     tool.level = settings.level();
+    if tool.level.is_effect() {
+        let told = calling.clone();
+        tool = tool.with_targets(move |args| told.goes_to(args));
+    }
+    if let Some(text) = &settings.subject {
+        let subject = Template::read(text).map_err(|problem| refuse(vec![problem]))?;
+        tool = tool.with_subject(move |args| {
+            let filled = subject.fill(args);
+            filled.map_err(|error| ToolError::bad_args(error.to_string()))
+        });
+    }
     if settings.recognises_key {
         tool.retry = Retry::SameKey;
     }
@@ -190,6 +204,23 @@ impl Calling {
             Some(_) => Ok(effect::receipt(&fetched, read)),
             None => read,
         }
+    }
+
+    /// Where a call goes, for whoever signs it: the method and the address, without what may be secret.
+    fn goes_to(&self, args: &Json) -> Result<Resolved, ToolError> {
+        let url = self.address.fill(args);
+        let url = url.map_err(|error| ToolError::bad_args(error.to_string()))?;
+        let mut place = format!(
+            "{} {}{}",
+            self.method,
+            url.origin().ascii_serialization(),
+            url.path()
+        );
+        if place.len() > MAX_PLACE {
+            place.truncate(place.floor_char_boundary(MAX_PLACE));
+            place.push('…');
+        }
+        Ok(Resolved::new().target("sent to", self.hide(&place)))
     }
 
     /// What came of a call, as far as its server can say.

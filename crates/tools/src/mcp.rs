@@ -154,8 +154,7 @@ impl McpClient {
                 let ready = session.ready(&own, &name).await;
                 let connection =
                     ready.map_err(|error| ToolError::nothing_happened(error.to_string()))?;
-                let called = session.call(&connection, &own, arguments, &progress).await;
-                called.map_err(|error| ToolError::new(error.to_string()))
+                session.call(&connection, &own, arguments, &progress).await
             }
         };
         let (asked, own, shown) = (

@@ -4,7 +4,7 @@
 
 mod rude;
 
-use paraph_gateway::Level;
+use paraph_gateway::{Gateway, Level, Limits, MemoryStore, Policy, Reply, Scope, State, ToolCall};
 use paraph_tools::{McpClient, McpOptions, McpPins, McpProtocol, McpReview, McpServer, Setting};
 use rude::{Run, Told, all_gone, connect, message, outbound, refused, server};
 use serde_json::{Value, json};
@@ -666,4 +666,58 @@ fn every_mistake_of_a_configuration_is_told_at_once() {
             .mistakes(),
         ["write either `command` or `url`"]
     );
+}
+
+/// What comes of a call of a tool that changes something, once a person has approved it.
+async fn approved(server: &McpServer, tool: &str) -> (State, String) {
+    let client = connect(server).await;
+    let mut builder = Gateway::builder(MemoryStore::shared());
+    for tool in client.tools() {
+        builder = builder.dynamic(tool);
+    }
+    let policy = Policy::new().ask(tool, paraph_gateway::Ask::default());
+    let gateway = builder.policy(policy).build().unwrap();
+    let session = gateway.session(Scope::new("tester", "one"), Limits::default());
+    let session = session.await.unwrap();
+    let call = ToolCall::native(tool, "{}");
+    let Reply::Waiting(asked) = session.call("k", &call).await.unwrap() else {
+        panic!("nobody was asked")
+    };
+    let desk = gateway.approvals();
+    desk.approve(asked.action, &asked.digest, "ann")
+        .await
+        .unwrap();
+    session.call("k", &call).await.unwrap();
+    let row = desk.show(asked.action).await.unwrap();
+    client.close().await;
+    (row.state, row.ended.unwrap().why)
+}
+
+#[tokio::test]
+async fn what_a_server_does_not_take_has_not_happened_and_what_its_tool_reports_only_where_that_is_said()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("tools");
+    std::fs::write(&list, listed("ghost", "A tool.", "x").to_string()).unwrap();
+    let said = "the MCP server `rude`: it did not work: ";
+    let not_taken = "the MCP server `rude` did not take it: Unknown tool: ghost";
+    for (manner, tool, refusals, state, why) in [
+        ("changing", "ghost", &[][..], State::Failed, not_taken),
+        ("plain", "fail", &[], State::Unknown, said),
+        ("plain", "fail", &["late"], State::Unknown, said),
+        ("plain", "fail", &["fail"], State::Failed, said),
+        ("plain", "fail", &["*"], State::Failed, said),
+    ] {
+        let Some(mut server) = server(manner, &list) else {
+            return;
+        };
+        server.levels.clear();
+        server.errors_are_refusals = refusals.iter().map(|name| (*name).to_owned()).collect();
+        let ended = approved(&server, &format!("rude__{tool}")).await;
+        assert_eq!(
+            (ended.0, ended.1.trim()),
+            (state, why.trim()),
+            "{tool} {refusals:?}"
+        );
+    }
 }

@@ -17,6 +17,7 @@ pub(crate) enum PolicyCommand {
         after_help = "Examples:\n  paraph policy explain agent.toml issue_refund\n  \
                       paraph policy explain agent.toml '{\"tool\": \"issue_refund\", \"args\": {\"user_id\": 42, \"amount_cents\": 300, \"reason\": \"late\"}}'\n  \
                       paraph policy explain agent.toml '{\"tool\": \"issue_refund\"}' --read web_search --bind user=42 --at 2026-11-30T23:15:00Z\n\n\
+                      Grants that were revoked are so in the store, if it is there.\n\n\
                       Exit codes: 0 whatever the rules say, 2 a call or a file that cannot be read, an unknown tool."
     )]
     Explain(PolicyExplainArgs),
@@ -113,9 +114,8 @@ pub(crate) struct PolicyExplainArgs {
     /// A target that the program has bound for the run; repeatable
     #[arg(long = "bind", value_name = "NAME=VALUE", action = ArgAction::Append, value_parser = target)]
     pub(crate) bound: Vec<(String, Scalar)>,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) out: StoredArgs,
 }
 
 fn moment(text: &str) -> Result<u64, String> {

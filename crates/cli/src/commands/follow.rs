@@ -8,7 +8,7 @@ use crate::lines::{TraceFile, line};
 use crate::output::{note, print};
 use crate::research::ReportFile;
 use crate::signals::Interrupt;
-use crate::stores::Kept;
+use crate::stores::{FORGETS, Kept};
 use crate::terminal::{printable, printable_json, printable_line};
 use crate::trace::{TICK, Trace};
 use crate::writing::refuse_own;
@@ -143,6 +143,15 @@ pub(crate) async fn finish(
     (kept, config): (&Kept, &Config),
     told: &mut Told,
 ) -> Result<u8, Failure> {
+    // Nothing is broken then: whoever began the run named a store on which nobody can be asked.
+    if let Some(detail) = ended
+        .detail
+        .as_deref()
+        .filter(|said| said.contains(FORGETS))
+        && !kept.lasts()
+    {
+        return Err(Failure::Usage(format!("store: {detail}")));
+    }
     if let Some(result) = &ended.result {
         let flag = kept.flag.as_deref().unwrap_or_default();
         let again = ended.again.as_deref();

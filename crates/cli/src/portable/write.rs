@@ -4,6 +4,7 @@ use super::{ChannelPart, CheckpointPart, EventPart, FORMAT, Head, NotePart, Run,
 use crate::failure::Failure;
 use crate::pieces;
 use crate::stores::Kept;
+use paraph_gateway::READ_IN;
 use paraph_graph::{
     CheckpointId, Entry, HistoryQuery, Loaded, LogQuery, RunQuery, Scope, ThreadRow, Threads,
 };
@@ -113,7 +114,9 @@ async fn runs(kept: &Kept, name: &str, out: &mut Out<'_>) -> Result<(), Failure>
             let owner = owner(&row.graph, name, row.id);
             let records = &kept.opened.gateway;
             let calls = records.calls(&owner).await.map_err(unread)?;
-            let counters = records.counters(&owner).await.map_err(unread)?;
+            let mut counters = records.counters(&owner).await.map_err(unread)?;
+            // Whoever reads it in says so anew.
+            counters.remove(READ_IN);
             let run = Run {
                 calls,
                 counters,

@@ -6,6 +6,9 @@
 use paraph_gateway::{Change, Store, StoreError, StoreFuture, StoreLayer};
 use std::sync::Arc;
 
+/// What is said of it, from here on.
+pub(crate) const FORGETS: &str = "needs a person's approval, and the store `memory:` forgets the question when this process ends";
+
 pub(super) struct Unasking(pub(super) Arc<dyn Store>);
 
 impl StoreLayer for Unasking {
@@ -18,8 +21,7 @@ impl StoreLayer for Unasking {
             return self.0.commit(change);
         };
         let refused = StoreError::Broken(format!(
-            "`{}` needs a person's approval, and the store `memory:` forgets the question when this process ends: \
-             leave --store out, or use sqlite://PATH or postgres://…",
+            "`{}` {FORGETS}: leave --store out, or use sqlite://PATH or postgres://…",
             asked.action.said.tool
         ));
         Box::pin(std::future::ready(Err(refused)))

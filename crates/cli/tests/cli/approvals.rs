@@ -256,6 +256,15 @@ fn the_model_reads_why_somebody_said_no_and_nothing_happens() {
         seen[0].contains("that order was paid back on Monday"),
         "{seen:?}"
     );
+    let again = shop.approvals(&[&reject[..], &["--reason", "it is too much", "--json"]].concat());
+    assert_eq!(
+        (again.code, &again.out),
+        (0, &rejected.out),
+        "{}",
+        again.err
+    );
+    let first = "the reason that was given first stands: that order was paid back on Monday";
+    assert!(again.err.contains(first), "{}", again.err);
     let other = shop.approvals(&waiting.approve(&[]));
     assert_eq!(other.code, 6, "{}", other.err);
     assert!(

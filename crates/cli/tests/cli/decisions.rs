@@ -190,8 +190,33 @@ fn what_nobody_saw_the_end_of_is_settled_by_a_person() {
             ),
             false => (&["--did-not-happen"], "the bank says so", "failed"),
         };
+        // A switch that is put on meanwhile loses neither the run nor what a person finds out.
+        let on = ["kill", "on", "--scope", "writes", "--reason", "odd"];
+        assert_eq!(shop.sandbox.run(&on).code, 0);
+        let resume = ["runs", "resume", "--thread", "t-1", "--json"];
+        let held = shop.sandbox.run(&resume);
+        let why = held.json()["approvals"][0]["why"].clone();
+        assert_eq!((held.code, why), (5, json!("killed")), "{}", held.err);
         let settled = shop.approvals(&[&settle[..], finding].concat());
         assert_eq!(settled.code, 0, "{}", settled.err);
+        let again = shop.approvals(&[&settle[..], finding].concat());
+        assert_eq!((again.code, &again.out), (0, &settled.out), "{}", again.err);
+        assert!(
+            again.err.contains("was settled like this by "),
+            "{}",
+            again.err
+        );
+        let other: &[&str] = match happened {
+            true => &["--happened", "{}"],
+            false => &["--happened", r#"{"paid":4900}"#],
+        };
+        let other = shop.approvals(&[&settle[..], other].concat());
+        let said = format!("is {state} already (by ");
+        assert!(
+            other.code == 6 && other.err.contains(&said),
+            "{}",
+            other.err
+        );
         assert!(
             read(&settled.json())[0].contains(expected),
             "{}",

@@ -278,3 +278,37 @@ fn killed_during_the_request_it_can_be_settled_though_the_agents_file_is_another
     assert_eq!(check.code, 0, "{}{}", check.out, check.err);
     assert_eq!(asked(&shop), ["POST"]);
 }
+
+#[test]
+fn a_refusal_closes_what_the_file_says_that_a_call_is_about_and_the_place_it_goes_to_is_signed() {
+    let shop = Shop::new();
+    clerk(
+        &shop.sandbox,
+        &shop.server.url(),
+        "subject = \"order {order}\"",
+    );
+    shop.script(&[&pays(7, 4900), &pays(7, 4901), &pays(8, 1), &says("No.")]);
+    let waiting = shop.asked("t-1");
+    let shown = shop.show(&waiting);
+    let place = format!("POST {}/refunds", shop.server.url());
+    assert_eq!(
+        (&shown["subject"], &shown["targets"]),
+        (&json!("order 7"), &json!({ "sent to": place }))
+    );
+    let words = shop.approvals(&["show", &waiting.id]);
+    assert!(words.out.contains(&place), "{}", words.out);
+    let reject = ["reject", &waiting.id, "--digest", &waiting.digest];
+    let refused = shop.approvals(&[&reject[..], &["--reason", "paid already", "--json"]].concat());
+    // The other amount for the same order is refused at once; another order is another matter.
+    assert_eq!(refused.code, 5, "{}{}", refused.out, refused.err);
+    let result = refused.json();
+    let read = read(&result);
+    assert_eq!(read.len(), 2, "{read:?}");
+    assert!(
+        read.iter().all(|read| read.contains("paid already")),
+        "{read:?}"
+    );
+    let next = result["approvals"][0]["says"].as_str().unwrap();
+    assert!(next.contains(r#"{"cents":1,"order":8}"#), "{next}");
+    assert_eq!(asked(&shop), Vec::<String>::new());
+}

@@ -119,6 +119,10 @@ fn what_waits_or_is_approved_under_a_switch_is_not_lost_by_it() {
         let told = waits.err.contains(says) && waits.err.contains(": odd refunds");
         assert!(told, "{}", waits.err);
     }
+    // The listing of what waits names what nobody has to decide about, too.
+    let listed = shop.approvals(&["list"]);
+    let others = "1 action approved and not started: paraph approvals list --state approved\n";
+    assert!(listed.err.contains(others), "{}", listed.err);
     let [one, other] = [&pending, &approved].map(|waiting| shop.show(waiting)["state"].clone());
     assert_eq!((one, other), (json!("pending"), json!("approved")));
     let shown = shop.approvals(&["show", &pending.id]);

@@ -551,6 +551,19 @@ fn a_grant_is_listed_with_its_use_revoked_at_once_and_restored() {
         table.out,
         table.err
     );
+    let call =
+        r#"{"tool":"issue_refund","args":{"user_id":42,"amount_cents":400,"reason":"late"}}"#;
+    let explain = ["policy", "explain", "desk.toml", call];
+    let explained = sandbox.run(&explain);
+    let says = "revoked  small refunds  by ";
+    assert!(
+        explained.out.contains(says) && explained.out.contains(": too many at night"),
+        "{}{}",
+        explained.out,
+        explained.err
+    );
+    let explained = sandbox.run(&[&explain[..], &["--json"]].concat()).json();
+    assert_eq!(explained["revoked"], json!(["small refunds"]));
     // It is none of the kill switches.
     let kills = sandbox.run(&["kill", "status", "--json"]);
     assert_eq!(kills.json(), json!([]));

@@ -136,7 +136,8 @@ impl Approvals {
         .await
     }
 
-    /// Says what came of an action of which nobody saw what came of it. Its run is woken.
+    /// Says what came of an action of which nobody saw what came of it. Its run is woken. The same person saying the same
+    /// again changes nothing.
     ///
     /// # Errors
     /// As [`Approvals::reject`].
@@ -152,10 +153,13 @@ impl Approvals {
             if row.digest != digest {
                 return Err(Refusal::OtherDigest);
             }
-            if row.state != State::Unknown {
-                return Err(Refusal::State);
-            }
             let ended = by_person(&person, &why, at_ms);
+            if row.state != State::Unknown {
+                return match says_the_same(row, &finding, &ended) {
+                    true => Ok(None),
+                    false => Err(Refusal::State),
+                };
+            }
             let next = match &finding {
                 Finding::Happened(receipt) => row.succeed(receipt.clone(), ended),
                 Finding::DidNotHappen => row.fail(ended),
@@ -319,6 +323,17 @@ fn kind(from: &ActionRow, to: &ActionRow) -> EventKind {
         State::Unknown => EventKind::Unknown,
         _ => EventKind::Decided,
     }
+}
+
+/// Whether this person has settled an action in this way before.
+fn says_the_same(row: &ActionRow, finding: &Finding, ended: &Ended) -> bool {
+    let same = match finding {
+        Finding::Happened(receipt) => {
+            row.state == State::Succeeded && row.receipt.as_ref() == Some(receipt)
+        }
+        Finding::DidNotHappen => row.state == State::Failed,
+    };
+    same && row.ended.as_ref().map(|known| &known.by) == Some(&ended.by)
 }
 
 fn by_person(person: &Person, why: &str, at_ms: u64) -> Ended {

@@ -7,7 +7,7 @@ use super::{Attempt, Effect, EffectError, Found, Retry, Warrant, described};
 use crate::action::{Action, Resolved};
 use crate::canonical::{self, Numbers, canonical};
 use crate::json::{Bounds, Json};
-use crate::tool::{DynLook, DynRun, LookUp, ToolContext, ToolError};
+use crate::tool::{DynLook, DynRun, DynSubject, DynTargets, LookUp, ToolContext, ToolError};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
@@ -141,7 +141,7 @@ impl<E: Effect> Erased for Typed<E> {
 const PANICKED: &str = "it broke off with an internal error";
 
 /// What an effect says of its arguments; a panic is a mistake in them.
-fn guarded(say: impl FnOnce() -> String) -> Result<String, ToolError> {
+fn guarded<T>(say: impl FnOnce() -> T) -> Result<T, ToolError> {
     let said = std::panic::catch_unwind(AssertUnwindSafe(say));
     said.map_err(|_| ToolError::new(PANICKED))
 }
@@ -166,32 +166,47 @@ pub(crate) fn as_it_is(name: &str, args: &Json) -> Result<Prepared, ToolError> {
 }
 
 /// A tool that is known only at run time, as an effect.
-pub(crate) fn dynamic(
-    (name, run): (String, Box<DynRun>),
-    (look, retry): (Option<Box<DynLook>>, Retry),
-) -> Arc<dyn Erased> {
-    Arc::new(Dynamic {
-        name,
-        run,
-        look,
-        retry,
-    })
+pub(crate) struct Dynamic {
+    pub(crate) name: String,
+    pub(crate) run: Box<DynRun>,
+    pub(crate) look: Option<Box<DynLook>>,
+    pub(crate) retry: Retry,
+    pub(crate) subject: Option<Box<DynSubject>>,
+    pub(crate) targets: Option<Box<DynTargets>>,
 }
 
-struct Dynamic {
-    name: String,
-    run: Box<DynRun>,
-    look: Option<Box<DynLook>>,
-    retry: Retry,
-}
+/// The longest subject that a tool known only at run time may name, in bytes.
+const MAX_SUBJECT: usize = 500;
 
 impl Erased for Dynamic {
     fn prepare(&self, args: &Json) -> Result<Prepared, ToolError> {
-        as_it_is(&self.name, args)
+        let prepared = as_it_is(&self.name, args)?;
+        let Some(subject) = &self.subject else {
+            return Ok(prepared);
+        };
+        let subject = guarded(|| subject(&prepared.args))??;
+        match subject.trim().len() {
+            0 => Err(ToolError::bad_args("what it is about is empty")),
+            1..=MAX_SUBJECT => Ok(Prepared {
+                subject,
+                ..prepared
+            }),
+            _ => Err(ToolError::bad_args(format!(
+                "what it is about has more than {MAX_SUBJECT} bytes"
+            ))),
+        }
     }
 
-    fn resolve(self: Arc<Self>, _: Json) -> BoxFuture<'static, Result<Resolved, ToolError>> {
-        Box::pin(std::future::ready(Ok(Resolved::new())))
+    fn resolve(self: Arc<Self>, args: Json) -> BoxFuture<'static, Result<Resolved, ToolError>> {
+        let found = match &self.targets {
+            None => Ok(Resolved::new()),
+            Some(targets) => guarded(|| targets(&args)).flatten(),
+        };
+        let found = found.and_then(|found| match found.fault() {
+            Some(fault) => Err(ToolError::new(fault)),
+            None => Ok(found),
+        });
+        Box::pin(std::future::ready(found))
     }
 
     fn send(self: Arc<Self>, action: Arc<Action>) -> BoxFuture<'static, Sent> {

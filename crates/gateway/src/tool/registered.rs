@@ -97,9 +97,15 @@ impl Named {
         let (effect, run): (_, Box<dyn Erased>) = match (tool.effect, tool.level.is_effect()) {
             (Some(effect), _) => (Some(effect), Box::new(Nothing)),
             (None, true) => {
-                let effect =
-                    effect::dynamic((tool.name.clone(), tool.run), (tool.look, tool.retry));
-                (Some(effect), Box::new(Nothing))
+                let effect = effect::Dynamic {
+                    name: tool.name.clone(),
+                    run: tool.run,
+                    look: tool.look,
+                    retry: tool.retry,
+                    subject: tool.subject,
+                    targets: tool.targets,
+                };
+                (Some(Arc::new(effect)), Box::new(Nothing))
             }
             (None, false) => (None, Box::new(Dynamic(tool.run))),
         };

@@ -112,6 +112,7 @@ pub(super) fn with_key(args: &Json, call: &LookUp) -> Result<Json, Error> {
 pub(super) fn mistakes(settings: &HttpTool) -> Vec<String> {
     let mut mistakes = Vec::new();
     let said = [
+        ("subject", settings.subject.is_some()),
         ("idempotency_header", settings.idempotency_header.is_some()),
         ("recognises_key", settings.recognises_key),
         ("nothing_happened", !settings.nothing_happened.is_empty()),
@@ -143,8 +144,36 @@ pub(super) fn mistakes(settings: &HttpTool) -> Vec<String> {
             )),
         }
     }
+    if let Some(text) = &settings.subject {
+        mistakes.extend(subject_mistakes(settings, text));
+    }
     if let Some(url) = &settings.lookup_url {
         mistakes.extend(lookup_mistakes(settings, url));
+    }
+    mistakes
+}
+
+fn subject_mistakes(settings: &HttpTool, text: &str) -> Vec<String> {
+    let template = match Template::read(text) {
+        Ok(template) => template,
+        Err(problem) => return vec![format!("`subject`: {problem}")],
+    };
+    let used: Vec<&str> = template.arguments().collect();
+    let mut mistakes = Vec::new();
+    if used.is_empty() {
+        let why = "`subject`: without an argument in braces all calls are about the same";
+        mistakes.push(why.to_owned());
+    }
+    for name in used {
+        match settings.arguments.get(name) {
+            None => mistakes.push(format!(
+                "`subject`: `{{{name}}}` is used, and `arguments` has no `{name}`"
+            )),
+            Some(schema) if schema.get("optional") == Some(&Value::Bool(true)) => mistakes.push(
+                format!("`subject`: `{name}` may be left out, and then nobody knows what a call is about"),
+            ),
+            Some(_) => {}
+        }
     }
     mistakes
 }

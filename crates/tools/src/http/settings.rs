@@ -80,6 +80,10 @@ pub struct HttpTool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<LevelName>")]
     pub level: Option<Level>,
+    /// What a call that changes something is about, with arguments in braces: `order {number}`. Then a refusal closes all
+    /// calls about the same on its thread, and not only those with the same arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// The header that carries the key of a call which changes something: the same on every attempt, and another for
     /// every call. `Idempotency-Key` if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,8 +13,9 @@ use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ClientHandler;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig,
-    ClientRequest, Implementation, JsonObject, PaginatedRequestParams, ProgressNotificationParam,
-    ProgressToken, ProtocolVersion, ServerNotification, ServerResult, SubscriptionFilter, Tool,
+    ClientRequest, ErrorCode, Implementation, JsonObject, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, ServerNotification, ServerResult,
+    SubscriptionFilter, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer,
@@ -353,6 +354,10 @@ impl Connection {
 
     fn failed(&self, error: &ServiceError) -> Error {
         match error {
+            ServiceError::McpError(error) if is_not_taken(error.code) => Error::NotTaken {
+                server: self.server.clone(),
+                problem: self.known.hide(&short(&error.message)),
+            },
             ServiceError::McpError(error) => self.problem(&short(&error.message)),
             ServiceError::TransportClosed => self.gone("it ended"),
             ServiceError::TransportSend(error) => {
@@ -461,6 +466,18 @@ impl Drop for Flight<'_> {
             });
         }
     }
+}
+
+/// Whether an error of the protocol says that a request was not carried out at all: it could not be read, is of a method
+/// or of a form that the server does not know. An error inside of the server says nothing of the kind.
+fn is_not_taken(code: ErrorCode) -> bool {
+    [
+        ErrorCode::PARSE_ERROR,
+        ErrorCode::INVALID_REQUEST,
+        ErrorCode::METHOD_NOT_FOUND,
+        ErrorCode::INVALID_PARAMS,
+    ]
+    .contains(&code)
 }
 
 fn lifecycle_of(protocol: McpProtocol) -> ClientLifecycleMode {

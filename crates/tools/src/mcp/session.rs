@@ -114,20 +114,34 @@ impl Session {
         reviews
     }
 
-    /// Calls a tool by the server's own name, over a connection that is [ready](Session::ready) for it.
+    /// Calls a tool by the server's own name, over a connection that is [ready](Session::ready) for it. That nothing
+    /// happened is said where the protocol says so, or the configuration of what the tool reports itself.
     pub(super) async fn call(
         &self,
         connection: &Arc<Connection>,
         tool: &str,
         arguments: JsonObject,
         progress: &Progress,
-    ) -> Result<Value, Error> {
+    ) -> Result<Value, ToolError> {
         let limit = self.settings.call_limit();
         let called = connection.call(tool, arguments, progress, limit).await;
         self.after(connection, &called).await;
-        match output::read(called?) {
-            Ok(value) => self.known.hide_in(value),
-            Err(said) => Err(self.problem(&self.known.hide(&said))),
+        let result = called.map_err(|error| match &error {
+            Error::NotTaken { .. } => ToolError::nothing_happened(error.to_string()),
+            _ => ToolError::new(error.to_string()),
+        })?;
+        match output::read(result) {
+            Ok(value) => {
+                let hidden = self.known.hide_in(value);
+                hidden.map_err(|error| ToolError::new(error.to_string()))
+            }
+            Err(said) => {
+                let said = self.problem(&self.known.hide(&said)).to_string();
+                Err(match self.settings.refuses_by_errors(tool) {
+                    true => ToolError::nothing_happened(said),
+                    false => ToolError::new(said),
+                })
+            }
         }
     }
 

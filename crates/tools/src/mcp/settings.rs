@@ -56,6 +56,11 @@ pub struct McpServer {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, LevelName>")]
     pub levels: BTreeMap<String, Level>,
+    /// Which of its tools changed nothing when they report an error, by the server's own names, `*` for all. Of others that
+    /// change something nobody knows then, and a person has to find out: that a tool failed does not say how far it came,
+    /// and neither do the hints that a server gives of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors_are_refusals: Vec<String>,
     /// Whether a tool that nobody has reviewed yet may be used as it is when it is seen first. A later change disables
     /// it all the same.
     #[serde(default)]
@@ -154,6 +159,12 @@ impl McpServer {
     pub(super) fn level(&self, tool: &str) -> Level {
         let said = self.levels.get(tool).or_else(|| self.levels.get("*"));
         said.copied().unwrap_or(Level::Write)
+    }
+
+    /// Whether one of its tools changed nothing when it reports an error.
+    pub(super) fn refuses_by_errors(&self, tool: &str) -> bool {
+        let mut said = self.errors_are_refusals.iter();
+        said.any(|name| name == tool || name == "*")
     }
 
     /// Its settings that may be secret.

@@ -5,7 +5,8 @@ use super::tools::Tools;
 use super::{Checker, Whose};
 use crate::declared::file::{AgentSpec, PolicySpec};
 use crate::declared::policy::{fits, policy_of};
-use paraph_gateway::{Dialect, ToolSpec, Verdict};
+use paraph_gateway::{Dialect, Grant, ToolSpec, Verdict};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 impl Checker<'_> {
     pub(super) fn policy(&mut self, whose: Whose<'_>, spec: &AgentSpec, tools: &Tools) {
@@ -57,7 +58,12 @@ impl Checker<'_> {
     /// A run that waits needs somebody, and whoever wrote the file should know.
     fn tell_of_waiting(&mut self, whose: Whose<'_>, rules: &PolicySpec, tools: &Tools) {
         let policy = policy_of(rules, &tools.known);
-        let signed = |tool: &&ToolSpec| rules.grants.iter().any(|grant| grant.tool == tool.name);
+        let now_ms = now_ms();
+        let in_time = |grant: &&Grant| grant.until > now_ms;
+        let signed = |tool: &&ToolSpec| {
+            let mut grants = rules.grants.iter().filter(in_time);
+            grants.any(|grant| grant.tool == tool.name)
+        };
         let asked = tools.known.iter().filter(|tool| {
             let verdict = policy.verdict_at(&tool.name, tool.level);
             matches!(verdict, Verdict::Ask(_))
@@ -135,4 +141,10 @@ impl Checker<'_> {
             _ => {}
         }
     }
+}
+
+/// Now, by this machine's clock: what has ended by then is no mistake of the file's, but whoever reads it should know.
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,7 @@
 //! Rules, grants and flow rules of a file: read one by one, and judged by the gateway's own check, with the place of
 //! each mistake in the text.
 
+use super::policy::now_ms;
 use super::tools::Tools;
 use super::{Checker, Whose};
 use crate::declared::file::PolicySpec;
@@ -160,6 +161,12 @@ impl Checker<'_> {
             let part = format!("grant `{}`", grant.name);
             let path = at(GRANTS, place);
             let unique = names.insert(grant.name.clone());
+            if grant.until <= now_ms() {
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                let at = self.places().of(whose, &path);
+                let what = format!("the {part} signs nothing any more: its `until` is past");
+                self.remarks.add(at, &whose.key(&path), what, "");
+            }
             let one = Policy::new().grant(grant);
             self.told((whose, &path, &part), one.check(&tools.known), tools);
             if !unique {

@@ -91,6 +91,11 @@ static HTTP: Table = Table {
             "What the call does to the world. GET reads; a POST that only reads has to say so.",
         ),
         key(
+            "subject",
+            text(500, Form::Filled),
+            "What a call that changes something is about, `order {number}`: a refusal closes all calls about the same.",
+        ),
+        key(
             "idempotency_header",
             text(128, Form::Filled),
             "The header that carries the key of a call which changes something; `Idempotency-Key` if left out.",
@@ -203,6 +208,17 @@ pub(super) static MCP: Table = Table {
                 of: &Kind::Word(&LEVELS),
             },
             "What its tools do to the world, by its own names, `*` for all others; `write` if nothing is said.",
+        ),
+        key(
+            "errors_are_refusals",
+            Kind::List {
+                most: 256,
+                of: &Kind::Text {
+                    most: 128,
+                    form: Form::Filled,
+                },
+            },
+            "Which of its tools, by its own names or `*`, changed nothing when they report an error; of others nobody knows.",
         ),
         key(
             "trust_first_sight",

@@ -57,6 +57,13 @@ pub(super) async fn reject(kept: &Kept, config: &Config, args: &RejectArgs) -> R
         true => format!("action {} was refused by {by} before", row.id()),
         false => told("refused", &by, &now),
     });
+    let stands = now.ended.as_ref().map_or("", |ended| ended.why.as_str());
+    if stands != args.reason.trim() {
+        note(&format!(
+            "the reason that was given first stands: {}",
+            printable_line(stands, SAYS)
+        ));
+    }
     afterwards(kept, config, &now, &args.then).await
 }
 

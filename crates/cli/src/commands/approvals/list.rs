@@ -2,13 +2,13 @@
 
 use super::{Listed, desk, flag, refused, sweep, without_secrets};
 use crate::args::ApprovalsListArgs;
-use crate::cells::time;
+use crate::cells::{count, time};
 use crate::failure::{FINISHED, Failure};
 use crate::output::{note, print, print_json, table};
 use crate::stores::Kept;
 use crate::suggest::hint;
 use crate::terminal::printable_line;
-use paraph_gateway::{ActionRow, State};
+use paraph_gateway::{ActionRow, Approvals, State};
 
 /// The longest name and text that are shown in a column, in characters.
 const NAME: usize = 40;
@@ -38,8 +38,16 @@ pub(super) async fn list(kept: &Kept, args: &ApprovalsListArgs) -> Result<u8, Fa
             (false, Some(_)) => "no action is in this state",
             (false, None) => "nothing waits (--all lists what was decided)",
         });
-        return Ok(FINISHED);
+    } else {
+        listed(kept, &rows)?;
     }
+    if !args.all && one.is_none() {
+        tell_of_others(kept, &desk).await?;
+    }
+    Ok(FINISHED)
+}
+
+fn listed(kept: &Kept, rows: &[ActionRow]) -> Result<(), Failure> {
     let head = [
         "ID", "DIGEST", "STATE", "AGENT", "TOOL", "EXPIRES", "THREAD", "WHAT",
     ];
@@ -53,7 +61,29 @@ pub(super) async fn list(kept: &Kept, args: &ApprovalsListArgs) -> Result<u8, Fa
             flag(kept)
         ));
     }
-    Ok(FINISHED)
+    Ok(())
+}
+
+/// Says how many actions are on their way though nobody has to decide about them: a run that went away leaves them there.
+async fn tell_of_others(kept: &Kept, desk: &Approvals) -> Result<(), Failure> {
+    for (state, what) in [
+        (State::Approved, "approved and not started"),
+        (
+            State::Executing,
+            "under way, or left so by a process that died",
+        ),
+    ] {
+        let rows = desk.list(&[state]).await;
+        let rows = rows.map_err(|error| refused(kept, error))?;
+        if !rows.is_empty() {
+            note(&format!(
+                "{} {what}: paraph approvals list --state {state}{}",
+                count(rows.len() as u64, "action"),
+                flag(kept)
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn wanted(text: &str) -> Result<State, Failure> {

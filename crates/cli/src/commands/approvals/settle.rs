@@ -39,11 +39,14 @@ pub(super) async fn settle(kept: &Kept, config: &Config, args: &SettleArgs) -> R
         .settle(row.id(), &row.digest, by.as_str(), found)
         .await;
     let now = now.map_err(|error| refused(kept, error))?;
-    note(&format!(
-        "settled by {by} (unverified): action {} has {}",
-        now.id(),
-        now.state
-    ));
+    note(&match now.version == row.version {
+        true => format!("action {} was settled like this by {by} before", now.id()),
+        false => format!(
+            "settled by {by} (unverified): action {} has {}",
+            now.id(),
+            now.state
+        ),
+    });
     afterwards(kept, config, &now, &args.then).await
 }
 

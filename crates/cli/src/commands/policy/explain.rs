@@ -2,17 +2,20 @@
 
 use crate::agent_file::policies;
 use crate::args::PolicyExplainArgs;
-use crate::cells::now_ms;
+use crate::cells::{now_ms, time};
+use crate::commands::{config_of, opened};
 use crate::config::Environment;
 use crate::failure::{FINISHED, Failure};
 use crate::output::{note, print, print_json, table};
 use crate::person::local;
 use crate::pieces::{Raw, raw};
+use crate::stores::missing;
 use crate::suggest::hint;
 use crate::terminal::{printable, printable_line};
 use paraph_agents::DeclaredPolicy;
 use paraph_gateway::{
-    Account, Bounds, Json, JsonError, Part, PolicyEngine, Request, Shape, Then, ToolSpec, Verdict,
+    Account, Bounds, Json, JsonError, Part, PolicyEngine, Request, Revocation, Shape, Then,
+    ToolSpec, Verdict,
 };
 use serde::Serialize;
 use std::io::Read as _;
@@ -39,6 +42,8 @@ struct Report<'a> {
     thread: &'a str,
     at_ms: u64,
     read: &'a [String],
+    /// The agent's grants that people have revoked in the store: they sign nothing, whatever the account says of them.
+    revoked: Vec<&'a str>,
     #[serde(flatten)]
     account: &'a Account<'a>,
 }
@@ -54,7 +59,7 @@ pub(super) fn explain(args: &PolicyExplainArgs) -> Result<u8, Failure> {
     if is_name(&text) {
         let tools = with(declared, &text)?;
         let engine = PolicyEngine::new(declared.policy(&tools), &tools);
-        return about_tool(&engine, &text, args.json);
+        return about_tool(&engine, &text, args.out.json);
     }
     let call = read(&text)?;
     let mut tools = with(declared, &call.tool)?;
@@ -103,7 +108,8 @@ pub(super) fn explain(args: &PolicyExplainArgs) -> Result<u8, Failure> {
         now_ms: args.at.unwrap_or_else(now_ms),
     };
     let account = engine.account(&request);
-    if args.json {
+    let revoked = revoked(args, &declared.agent)?;
+    if args.out.json {
         print_json(&Report {
             agent: &declared.agent,
             tool: &call.tool,
@@ -113,10 +119,11 @@ pub(super) fn explain(args: &PolicyExplainArgs) -> Result<u8, Failure> {
             thread: &args.thread,
             at_ms: request.now_ms,
             read: &tainted,
+            revoked: revoked.iter().map(|one| one.grant.as_str()).collect(),
             account: &account,
         })?;
     } else {
-        print(&printable(&in_words(&call.tool, &account)))?;
+        print(&printable(&in_words(&call.tool, &account, &revoked)))?;
     }
     Ok(FINISHED)
 }
@@ -232,7 +239,23 @@ fn about_tool(engine: &PolicyEngine, tool: &str, json: bool) -> Result<u8, Failu
     Ok(FINISHED)
 }
 
-fn in_words(tool: &str, account: &Account<'_>) -> String {
+/// The grants of an agent that are revoked in the store. Where there is none, nothing is.
+fn revoked(args: &PolicyExplainArgs, agent: &str) -> Result<Vec<Revocation>, Failure> {
+    let config = config_of(&args.out.store)?;
+    if missing(&config)?.is_some() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    opened(config, async |kept, _| {
+        let revoked = kept.desk().revocations().await;
+        found = revoked.map_err(|error| Failure::Broken(error.to_string()))?;
+        Ok(FINISHED)
+    })?;
+    found.retain(|revoked| revoked.agent == agent);
+    Ok(found)
+}
+
+fn in_words(tool: &str, account: &Account<'_>, revoked: &[Revocation]) -> String {
     let decision = &account.decision;
     let kind = match account.level {
         Some(level) if level.is_effect() => format!("an effect ({level})"),
@@ -277,6 +300,10 @@ fn in_words(tool: &str, account: &Account<'_>) -> String {
             .grants
             .iter()
             .map(|heard| match &heard.fit {
+                _ if let Some(one) = revoked.iter().find(|one| one.grant == heard.grant) => {
+                    let why = format!("by {}, {}: {}", one.by, time(one.at_ms), one.reason);
+                    row(&["revoked", heard.grant, &printable_line(&why, CELL)])
+                }
                 Some(fit) => {
                     let takes = fit.takes.iter();
                     let takes =

@@ -30,6 +30,8 @@ pub(super) async fn delete(kept: &Kept, args: &DeleteArgs) -> Result<u8, Failure
         return Ok(FINISHED);
     }
     for name in &args.names {
+        // Once more, and for each: whoever was asked may have taken long to answer.
+        stays(kept, std::slice::from_ref(name)).await?;
         if kept.threads.delete(name).await? {
             print(&format!("deleted `{}`", printable(name)))?;
         }
@@ -59,7 +61,7 @@ async fn stays(kept: &Kept, names: &[String]) -> Result<(), Failure> {
         if let Some(run) = called_on {
             return Err(Failure::Broken(format!(
                 "thread `{}` is still needed: action {} of the agent {}, which was called there, is {}, and has to be \
-                 settled first; nothing was deleted",
+                 settled first; it was not deleted",
                 printable_line(&run.thread, 200),
                 row.id(),
                 printable_line(&said.run.agent, 200),

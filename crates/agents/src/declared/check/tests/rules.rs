@@ -377,17 +377,26 @@ fn a_faulty_rule_costs_no_other_part_of_the_file() {
 
 #[test]
 fn whoever_is_not_asked_because_of_a_grant_is_told_so() {
-    let text = desk(
-        "[[policy.grants]]\nname = \"small\"\ntool = \"pay\"\nuntil = 2027-06-30T00:00:00Z\nat_most = [[\"/amount_cents\", 500]]\nper_day = 1\n",
-    );
-    let remarks = read(&text).unwrap().remarks;
-    let remarks: Vec<_> = remarks.iter().map(ToString::to_string).collect();
-    assert_eq!(
-        remarks,
-        [
-            "3:2: a person has to approve `pay` unless a grant signs it: the run waits until somebody does (`paraph approvals list`)"
-        ]
-    );
+    let waits = |when: &str| {
+        format!(
+            "3:2: a person has to approve `pay` {when}: the run waits until somebody does (`paraph approvals list`)"
+        )
+    };
+    let over = "8:3: the grant `small` signs nothing any more: its `until` is past".to_owned();
+    for (until, expected) in [
+        (
+            "2099-06-30T00:00:00Z",
+            vec![waits("unless a grant signs it")],
+        ),
+        ("2020-01-01T00:00:00Z", vec![waits("each time"), over]),
+    ] {
+        let text = desk(&format!(
+            "[[policy.grants]]\nname = \"small\"\ntool = \"pay\"\nuntil = {until}\nat_most = [[\"/amount_cents\", 500]]\nper_day = 1\n",
+        ));
+        let remarks = read(&text).unwrap().remarks;
+        let remarks: Vec<_> = remarks.iter().map(ToString::to_string).collect();
+        assert_eq!(remarks, expected);
+    }
 }
 
 /// The policies of a file without mistakes.
