@@ -2,12 +2,13 @@
 //!
 //! The session holds it behind one lock and asks it in the documented order. Nothing here waits.
 
-use crate::action::ActionId;
+use crate::action::{ActionId, Evidence};
 use crate::call::ToolCall;
 use crate::dialect::Dialect;
 use crate::loops::{LoopRule, Watch};
 use crate::record::{CallRecord, Outcome};
 use crate::stop::Stop;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 #[derive(Debug)]
@@ -135,8 +136,8 @@ impl Book {
     pub(crate) fn closes_loop(&mut self, key: &str, call: &ToolCall) -> bool {
         let digest = match self.watch.rule() {
             LoopRule::Off => return false,
-            LoopRule::Soft => call.soft_digest(),
-            LoopRule::Exact | LoopRule::Cycle => call.digest().to_owned(),
+            LoopRule::Soft => Cow::Owned(call.soft_digest()),
+            LoopRule::Exact | LoopRule::Cycle => Cow::Borrowed(call.digest()),
         };
         let Some(entry) = self.entries.get_mut(key) else {
             return false;
@@ -193,11 +194,21 @@ impl Book {
     }
 
     /// The caller is done with the key: with an outcome, if the record has one now.
-    pub(crate) fn leave(&mut self, place: &Place) {
+    /// They keep what the book had of it until now.
+    pub(crate) fn leave(&mut self, place: &mut Place) {
         if let Some(entry) = self.entries.get_mut(&place.record.key) {
-            entry.place = place.clone();
+            std::mem::swap(&mut entry.place, place);
             entry.running = false;
         }
+    }
+
+    /// On what an action of this step rests; nothing if it is not known of every call how the store has it.
+    pub(crate) fn evidence(&self, step: u64) -> Option<Option<Evidence>> {
+        let places = || self.entries.values().map(|entry| &entry.place);
+        if places().any(|place| place.in_doubt) {
+            return None;
+        }
+        Some(Evidence::of(step, places().map(|place| &place.record)))
     }
 
     /// All records, in the order in which they were admitted.

@@ -27,8 +27,10 @@ const MAX_NAME: usize = 256;
 pub struct ToolCall {
     name: String,
     args: Json,
-    /// The text that could not be read, and why; then `args` is empty.
-    broken: Option<(String, JsonError)>,
+    /// The arguments as compact JSON, or what the model wrote if that is none.
+    text: String,
+    /// Why the text could not be read; then `args` is empty.
+    broken: Option<JsonError>,
     digest: String,
 }
 
@@ -37,7 +39,7 @@ impl std::fmt::Debug for ToolCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ToolCall")
             .field("name", &self.name)
-            .field("arguments", &Redacted(&self.arguments()))
+            .field("arguments", &Redacted(&self.text))
             .finish_non_exhaustive()
     }
 }
@@ -58,7 +60,7 @@ impl From<Written> for ToolCall {
 impl From<ToolCall> for Written {
     fn from(call: ToolCall) -> Written {
         Written {
-            arguments: call.arguments(),
+            arguments: call.text,
             name: call.name,
         }
     }
@@ -80,7 +82,8 @@ impl ToolCall {
                 name: cut_name(name.into()),
                 args: Json::empty_object(),
                 digest: sha256(&format!("unreadable:{arguments}")),
-                broken: Some((arguments.to_owned(), fault)),
+                text: arguments.to_owned(),
+                broken: Some(fault),
             },
         }
     }
@@ -89,6 +92,7 @@ impl ToolCall {
         ToolCall {
             name: cut_name(name),
             digest: sha256(&canonical(args.view())),
+            text: args.to_string(),
             args,
             broken: None,
         }
@@ -106,15 +110,17 @@ impl ToolCall {
 
     /// The argument text: compact JSON, or what the model wrote if that is none.
     pub fn arguments(&self) -> String {
-        match &self.broken {
-            Some((text, _)) => text.clone(),
-            None => self.args.to_string(),
-        }
+        self.text.clone()
+    }
+
+    /// The same, to look at: it is written once for all who read it.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
     }
 
     /// Why the arguments could not be read.
     pub fn fault(&self) -> Option<&JsonError> {
-        self.broken.as_ref().map(|(_, fault)| fault)
+        self.broken.as_ref()
     }
 
     /// Twelve hexadecimal digits that stand for the arguments in traces.
@@ -130,7 +136,7 @@ impl ToolCall {
     /// The hash with the spaces of all string values normalised.
     pub(crate) fn soft_digest(&self) -> String {
         match &self.broken {
-            Some((text, _)) => sha256(&format!("unreadable:{}", collapse_spaces(text))),
+            Some(_) => sha256(&format!("unreadable:{}", collapse_spaces(&self.text))),
             None => sha256(&stable(self.args.view(), collapse_spaces)),
         }
     }

@@ -305,7 +305,7 @@ impl Session {
             place: *place,
         };
         let context = ToolContext::new(key, injections, &parts.provided, Progress::default());
-        let waits = tool.still_waits(call.args(), &context).await;
+        let waits = tool.still_waits(call, &context).await;
         drop(ticket);
         match waits {
             true => Ok(Reply::Unfinished),
@@ -487,7 +487,7 @@ impl std::fmt::Debug for Session {
 impl Drop for Ticket<'_> {
     /// Gives the key back. A caller that was cut off leaves a record without an outcome.
     fn drop(&mut self) {
-        self.session.book().leave(&self.place);
+        self.session.book().leave(&mut self.place);
     }
 }
 

@@ -162,7 +162,7 @@ async fn b04_a_name_that_no_tool_has_is_told_apart_from_one_that_is_denied() {
     );
     assert_eq!(
         unknown,
-        r#"{"error":"tool_denied:nowhere","message":"You may not call `nowhere`: no tool has that name; there are add, raw."}"#
+        r#"{"error":"tool_denied:nowhere","message":"You may not call `nowhere`: no tool has that name; there are add, raw, refund."}"#
     );
 }
 

@@ -169,7 +169,7 @@ async fn every_decision_stands_with_its_call_and_what_is_more_than_reading_in_th
         )
     };
     let (empty, large, small) = (hash(&calls[0]), hash(&calls[3]), hash(&calls[8]));
-    let names = "no tool has that name; there are search, page";
+    let names = "no tool has that name; there are search, page, pay";
     let flow =
         "the run has read untrusted text (`page`), and nothing says which argument is the target";
     assert_eq!(

@@ -644,7 +644,7 @@ fn an_agent_calls_another_which_is_traced_and_paid_for() {
     );
     // Its call of a tool is one of the whole run's: a call of the agent and one of the agent's.
     assert!(
-        ran.err.contains("budget steps 2/8, tool calls 1/6"),
+        ran.err.contains("budget steps 2/8, tool calls 2/6"),
         "{}",
         ran.err
     );

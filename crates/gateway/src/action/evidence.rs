@@ -24,8 +24,15 @@ pub struct Evidence {
 impl Evidence {
     /// What a run's records say of the steps before this one; nothing if it had read nothing.
     pub fn before(step: u64, records: &[CallRecord]) -> Option<Evidence> {
-        let earlier = records.iter().filter(|record| record.step < step);
-        let mut earlier: Vec<_> = earlier.collect();
+        Evidence::of(step, records.iter())
+    }
+
+    /// The same of records in any order.
+    pub(crate) fn of<'r>(
+        step: u64,
+        records: impl Iterator<Item = &'r CallRecord>,
+    ) -> Option<Evidence> {
+        let mut earlier: Vec<_> = records.filter(|record| record.step < step).collect();
         earlier.sort_by_key(|record| record.seq);
         if earlier.is_empty() {
             return None;

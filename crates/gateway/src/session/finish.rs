@@ -142,7 +142,7 @@ impl Session {
     fn may_run(&self, tool: &Registered, call: &ToolCall) -> Result<(), Failure> {
         let checked = match call.fault() {
             Some(fault) => Err(fault.to_string()),
-            None => tool.check(call.args()),
+            None => tool.check_call(call),
         };
         checked.map_err(|detail| Failure::BadArgs {
             tool: call.name().to_owned(),

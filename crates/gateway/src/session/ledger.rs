@@ -127,14 +127,16 @@ impl Spent<'_> {
     }
 
     pub(super) fn adds(&self, run: &Arc<RunRef>) -> impl Iterator<Item = Add> {
+        // Most figures are nothing: names are made of the others alone.
         let figures = COUNTERS.into_iter().zip(self.figures);
+        let figures = figures.filter(|(_, by)| *by > 0);
         let figures = figures.map(|(counter, by)| (counter.to_owned(), by));
         let children = self.children.iter().flat_map(|(name, figures)| {
             let figures = Used::FIGURES.into_iter().zip(*figures);
+            let figures = figures.filter(|(_, by)| *by > 0);
             figures.map(move |(figure, by)| (format!("{CHILD}{name}/{figure}"), by))
         });
-        let all = figures.chain(children).filter(|(_, by)| *by > 0);
-        all.map(|(counter, by)| Add {
+        figures.chain(children).map(|(counter, by)| Add {
             run: run.clone(),
             counter,
             by,

@@ -23,11 +23,11 @@ pub(super) async fn run(
     let started = Instant::now();
     let ms = || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let parts = &session.0.parts;
-    let (key, args) = (&ticket.place.record.key, ticket.call.args());
+    let (key, call) = (&ticket.place.record.key, ticket.call);
     let context = |progress| ToolContext::new(key, injections, &parts.provided, progress);
     let Some(listener) = injections.listener else {
         let context = context(Progress::default());
-        let running = tool.run(args, &context);
+        let running = tool.run(call, &context);
         let tried = session.0.budget.within(tool.timeout, running).await;
         return (tried, ms());
     };
@@ -35,7 +35,7 @@ pub(super) async fn run(
     let context = context(Progress::to(queue.clone()));
     let mut telling = pin!(tell(session, tool, &queue, listener));
     let working = async {
-        let mut running = pin!(tool.run(args, &context));
+        let mut running = pin!(tool.run(call, &context));
         poll_fn(|cx| {
             // It is not over before the queue is.
             let _ = telling.as_mut().poll(cx);

@@ -6,6 +6,7 @@ use super::schema::Schema;
 use super::{
     DynReady, DynTool, IntoOutput, Open, Tool, ToolContext, ToolError, ToolOutput, ToolSpec,
 };
+use crate::call::ToolCall;
 use crate::effect::{self, Effect, Prepared};
 use crate::json::Json;
 use futures::FutureExt as _;
@@ -54,7 +55,8 @@ pub(crate) enum Tried {
 type Running<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
 trait Erased: Send + Sync {
-    fn run<'a>(&'a self, args: &Json, context: &'a ToolContext<'_>) -> Running<'a>;
+    /// Runs it with arguments, which stand in the text too.
+    fn run<'a>(&'a self, args: (&Json, &str), context: &'a ToolContext<'_>) -> Running<'a>;
 }
 
 impl Named {
@@ -174,6 +176,11 @@ impl Registered {
         self.schema.check(args)
     }
 
+    /// The same for those of a call that could be read.
+    pub(crate) fn check_call(&self, call: &ToolCall) -> Result<(), String> {
+        self.schema.check_text(call.text())
+    }
+
     /// Whether a call of it could be carried out at all, as far as it says so.
     pub(crate) async fn ready(&self) -> Result<(), ToolError> {
         let Some(ready) = &self.ready else {
@@ -187,7 +194,8 @@ impl Registered {
     }
 
     /// Whether a call that was begun still waits for something, as far as the tool says so. Nothing is done by it.
-    pub(crate) async fn still_waits(&self, args: &Json, context: &ToolContext<'_>) -> bool {
+    pub(crate) async fn still_waits(&self, call: &ToolCall, context: &ToolContext<'_>) -> bool {
+        let args = (call.args(), call.text());
         let Some(waits) = &self.waits else {
             return false;
         };
@@ -205,7 +213,8 @@ impl Registered {
     }
 
     /// Runs the tool. A panic is a failure like any other; its message stays out of the model's sight.
-    pub(crate) async fn run(&self, args: &Json, context: &ToolContext<'_>) -> Tried {
+    pub(crate) async fn run(&self, call: &ToolCall, context: &ToolContext<'_>) -> Tried {
+        let args = (call.args(), call.text());
         // The future is built inside the block, so that a panic before the first await is caught too.
         let guarded = AssertUnwindSafe(async { self.run.run(args, context).await }).catch_unwind();
         match guarded.await {
@@ -233,7 +242,7 @@ impl Registered {
 struct Nothing;
 
 impl Erased for Nothing {
-    fn run<'a>(&'a self, _: &Json, _: &'a ToolContext<'_>) -> Running<'a> {
+    fn run<'a>(&'a self, _: (&Json, &str), _: &'a ToolContext<'_>) -> Running<'a> {
         let refused = ToolError::new(super::BY_WARRANT);
         Box::pin(std::future::ready(Err(refused)))
     }
@@ -242,8 +251,8 @@ impl Erased for Nothing {
 struct Typed<T>(T);
 
 impl<T: Tool> Erased for Typed<T> {
-    fn run<'a>(&'a self, args: &Json, context: &'a ToolContext<'_>) -> Running<'a> {
-        let args = decode::<T::Args>(args);
+    fn run<'a>(&'a self, args: (&Json, &str), context: &'a ToolContext<'_>) -> Running<'a> {
+        let args = decode_text::<T::Args>(args);
         Box::pin(async move { self.0.run_in(args?, context).await?.into_output() })
     }
 }
@@ -257,8 +266,8 @@ where
     F: Fn(A) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
 {
-    fn run<'a>(&'a self, args: &Json, _: &'a ToolContext<'_>) -> Running<'a> {
-        let args = decode::<A>(args);
+    fn run<'a>(&'a self, args: (&Json, &str), _: &'a ToolContext<'_>) -> Running<'a> {
+        let args = decode_text::<A>(args);
         Box::pin(async move { (self.0)(args?).await?.into_output() })
     }
 }
@@ -266,7 +275,7 @@ where
 struct Dynamic(Box<super::DynRun>);
 
 impl Erased for Dynamic {
-    fn run<'a>(&'a self, args: &Json, context: &'a ToolContext<'_>) -> Running<'a> {
+    fn run<'a>(&'a self, (args, _): (&Json, &str), context: &'a ToolContext<'_>) -> Running<'a> {
         (self.0)(args.clone(), context)
     }
 }
@@ -276,7 +285,12 @@ impl Erased for Dynamic {
 /// To JSON Schema `42.0` is an integer, to `serde` it is not. What the schema accepted is therefore
 /// tried once more with whole floats written as integers; a field that wants a float takes those too.
 pub(crate) fn decode<A: DeserializeOwned>(args: &Json) -> Result<A, ToolError> {
-    let exact = match serde_json::from_str(&args.to_string()) {
+    decode_text((args, &args.to_string()))
+}
+
+/// The same for arguments whose text is there already.
+fn decode_text<A: DeserializeOwned>((args, text): (&Json, &str)) -> Result<A, ToolError> {
+    let exact = match serde_json::from_str(text) {
         Ok(decoded) => return Ok(decoded),
         Err(error) => error,
     };

@@ -2,6 +2,7 @@
 
 use super::schema::Schema;
 use super::*;
+use crate::call::ToolCall;
 use crate::json::Bounds;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,9 +24,9 @@ where
 
 /// What the schema or the tool says to the arguments.
 async fn call(tool: &Registered, text: &str) -> Result<String, ToolError> {
-    let args = args(text);
-    tool.check(&args).map_err(ToolError::bad_args)?;
-    match tool.run(&args, &ToolContext::nowhere()).await {
+    let call = ToolCall::native("tool", text);
+    tool.check_call(&call).map_err(ToolError::bad_args)?;
+    match tool.run(&call, &ToolContext::nowhere()).await {
         Tried::Output(output) => Ok(output.content),
         Tried::Failed(error) => Err(error),
         Tried::Open(_) => Err(ToolError::unfinished()),

@@ -382,7 +382,7 @@ fn whoever_is_not_asked_because_of_a_grant_is_told_so() {
             "3:2: a person has to approve `pay` {when}: the run waits until somebody does (`paraph approvals list`)"
         )
     };
-    let over = "8:3: the grant `small` signs nothing any more: its `until` is past".to_owned();
+    let over = "5:1: the grant `small` signs nothing any more: its `until` is past".to_owned();
     for (until, expected) in [
         (
             "2099-06-30T00:00:00Z",
