@@ -1,6 +1,6 @@
 //! Which agents there are, as data: for listings and for defaults. It runs none of them.
 
-use crate::{research, support, weather};
+use crate::{research, support, triage, weather};
 use paraph_gateway::{Dialect, Level, Limits};
 use serde::Serialize;
 
@@ -78,6 +78,27 @@ pub fn builtin() -> Vec<AgentInfo> {
         limits: research::limits(),
     };
     vec![support, weather, research]
+}
+
+/// The triage agent, as the others are listed.
+pub fn triage_info() -> AgentInfo {
+    let (name, about) = triage::POSTS;
+    let posts = ToolInfo {
+        name: name.to_owned(),
+        level: Level::Write,
+        about: about.to_owned(),
+    };
+    AgentInfo {
+        name: triage::NAME.to_owned(),
+        about: "Finds out what a GitHub issue needs, and comments on it once a person has approved the bytes"
+            .to_owned(),
+        dialect: Dialect::Strict,
+        default_model: "gpt-4o-mini".to_owned(),
+        default_task: String::new(),
+        fallbacks: Vec::new(),
+        tools: reading(&triage::TOOLS).chain([posts]).collect(),
+        limits: triage::limits(),
+    }
 }
 
 /// Tools that read.

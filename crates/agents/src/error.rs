@@ -47,6 +47,9 @@ pub enum Error {
     /// The settings of a research run are out of bounds.
     #[error("research cannot be done like this: {0}")]
     Research(String),
+    /// The settings of a triage run are out of bounds.
+    #[error("triage cannot be done like this: {0}")]
+    Triage(String),
     /// The schema of an agent's answers cannot be used.
     #[error("the schema of the answer cannot be used: {0}")]
     BadOutput(String),

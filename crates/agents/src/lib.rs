@@ -44,6 +44,7 @@
 //! - `support`: the refund agent, with JSON actions or with tool calls ([`support`](support())).
 //! - `weather`: hotels and temperatures, on the engine and as a loop by hand ([`weather`](weather())).
 //! - `research`: researchers, a supervisor, a red team, and a report whose citations are checked ([`research`](research())).
+//! - `triage`: an issue's evidence, a diagnosis that code checks, a comment that a person signs ([`triage`](triage())).
 //! - `rehearsal`: a rule-based model that plays an agent's part ([`Rehearsal`]).
 //! - `declared`: agents that stand in a TOML file ([`read_agent_file`]).
 
@@ -73,6 +74,7 @@ mod research;
 mod support;
 mod tool_node;
 mod tools_condition;
+mod triage;
 mod waits;
 mod weather;
 
@@ -81,7 +83,7 @@ mod declared;
 mod error;
 
 pub use agent::{Agent, Case};
-pub use catalogue::{AgentInfo, ToolInfo, builtin};
+pub use catalogue::{AgentInfo, ToolInfo, builtin, triage_info};
 pub use conversation::{
     Conversation, HasMessages, MessagesState, MessagesStateUpdate, add_messages,
 };
@@ -113,6 +115,15 @@ pub use support::{support, support_that_refunds};
 pub use terms::{ANSWER_TOKENS, Terms};
 pub use tool_node::{ToolNode, ToolRuntime, tool_node, update_command};
 pub use tools_condition::{TOOLS, tools_condition, tools_or};
+pub use triage::{
+    Check, Ci, CiState, Citation, Class, Classification, Diagnosis, DiagnosisScore, Forge,
+    GateCase, GateFailure, GateReport, Gated, Handoff, HandoffKind, Hidden, Incomplete,
+    IssueComment, IssueEvidence, KnownIssue, LinkedPull, ProposedAction, RelatedIssue, Retrieved,
+    ReviewOutcome, ReviewResult, Rights, SampleIssue, SampleSnippets, Severity, Share, Snippet,
+    SnippetQuery, Snippets, TriageParts, TriageResult, TriageRole, TriageSettings, TriageTarget,
+    Viewer, classify, diagnose_known, gate_cases, gate_checks, issue_evidence, known_issues,
+    run_gates, triage,
+};
 pub use waits::{APPROVAL, Approval, OpenQuestion};
 pub use weather::{sample_tools, weather, weather_by_hand};
 

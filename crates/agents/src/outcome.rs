@@ -1,9 +1,9 @@
 //! What comes out of a run: the result objects that scripts read. Order of fields and spelling are a
 //! contract; they are written from structs, never from a map.
 
-use crate::Report;
 use crate::ending::Ending;
 use crate::waits::{Approval, OpenQuestion};
+use crate::{Report, TriageResult};
 use paraph_gateway::{Json, Status, Stop, raw_action};
 use paraph_models::Messages;
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,8 @@ pub enum RunResult {
     Messages(MessageResult),
     /// Of a research run.
     Report(Box<ReportResult>),
+    /// Of a triage run.
+    Triage(Box<TriageResult>),
 }
 
 impl RunResult {
@@ -132,6 +134,7 @@ impl RunResult {
             RunResult::Actions(result) => &result.stop_reason,
             RunResult::Messages(result) => &result.stop_reason,
             RunResult::Report(result) => &result.stop_reason,
+            RunResult::Triage(result) => &result.stop_reason,
         }
     }
 
@@ -141,6 +144,7 @@ impl RunResult {
             RunResult::Actions(result) => result.answer.as_deref(),
             RunResult::Messages(result) => result.answer.as_deref(),
             RunResult::Report(result) => result.answer.as_deref(),
+            RunResult::Triage(result) => result.answer.as_deref(),
         }
     }
 
@@ -150,6 +154,7 @@ impl RunResult {
             RunResult::Actions(result) => &result.approvals,
             RunResult::Messages(result) => &result.approvals,
             RunResult::Report(result) => &result.approvals,
+            RunResult::Triage(result) => &result.approvals,
         }
     }
 
@@ -157,7 +162,7 @@ impl RunResult {
     pub fn questions(&self) -> &[OpenQuestion] {
         match self {
             RunResult::Report(result) => &result.questions,
-            RunResult::Actions(_) | RunResult::Messages(_) => &[],
+            RunResult::Actions(_) | RunResult::Messages(_) | RunResult::Triage(_) => &[],
         }
     }
 
@@ -165,7 +170,15 @@ impl RunResult {
     pub fn report(&self) -> Option<&Report> {
         match self {
             RunResult::Report(result) => result.report.as_ref(),
-            RunResult::Actions(_) | RunResult::Messages(_) => None,
+            RunResult::Actions(_) | RunResult::Messages(_) | RunResult::Triage(_) => None,
+        }
+    }
+
+    /// What came of triage, if it is that.
+    pub fn triage(&self) -> Option<&TriageResult> {
+        match self {
+            RunResult::Triage(result) => Some(result),
+            RunResult::Actions(_) | RunResult::Messages(_) | RunResult::Report(_) => None,
         }
     }
 
@@ -175,6 +188,7 @@ impl RunResult {
             RunResult::Actions(result) => &result.trace,
             RunResult::Messages(result) => &result.trace,
             RunResult::Report(result) => &result.trace,
+            RunResult::Triage(result) => &result.trace,
         }
     }
 

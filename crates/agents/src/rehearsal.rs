@@ -5,8 +5,8 @@
 //! Other customers, prices and policies get other, right answers. It knows nothing that it was not told,
 //! and never fails; what it cannot find out it says.
 
-use crate::Role;
 use crate::support::read_goal;
+use crate::{Role, TriageRole};
 use futures::StreamExt as _;
 use paraph_models::{
     Body, ChatModel, ChatRequest, Chunk, ChunkStream, FinishReason, Message, ToolCallDelta, Usage,
@@ -22,6 +22,8 @@ pub enum Rehearsal {
     Weather,
     /// A part in a research run.
     Research(Role),
+    /// A part in a triage run.
+    Triage(TriageRole),
     /// That of an agent in a file, of which it has no facts to go by.
     Declared,
 }
@@ -33,6 +35,7 @@ impl Rehearsal {
             crate::support::NAME => Rehearsal::Support,
             crate::weather::NAME => Rehearsal::Weather,
             crate::research::NAME => Rehearsal::Research(Role::Supervisor),
+            crate::triage::NAME => Rehearsal::Triage(TriageRole::Diagnosis),
             _ => Rehearsal::Declared,
         }
     }
@@ -57,6 +60,7 @@ impl ChatModel for Rehearsal {
             }
             Rehearsal::Weather => crate::weather::rehearse(request),
             Rehearsal::Research(role) => crate::research::rehearse(*role, request),
+            Rehearsal::Triage(role) => crate::triage::rehearse(*role, request),
             Rehearsal::Declared => crate::declared::rehearse(request),
         };
         let chunk = Chunk {

@@ -52,6 +52,7 @@ pub use evaluation::{
     RunFigures, ScoreTotal, research_questions, score_report,
 };
 pub use people::{Direction, DirectionAsked, Way as DirectionWay};
+pub(crate) use reading::{short, without_thoughts};
 pub(crate) use rehearsal::rehearse;
 pub use report::{Report, ReportFigures, ReportFrame};
 pub use sample::sample_sources;

@@ -237,6 +237,42 @@ pub(crate) enum EvalCommand {
                       the first run that failed."
     )]
     Research(EvalArgs),
+    /// The gates of triage on cases with one right outcome each, every one a whole run with stand-ins for everything
+    /// outside
+    #[command(after_help = "Exit codes: 0 if every case passed every time, else 1.")]
+    Gates(EvalGatesArgs),
+    /// The diagnoses of a model on issues whose causes are known: a capability, reported with its intervals
+    Diagnosis(EvalDiagnosisArgs),
+}
+
+/// Which gates are tried, and how often.
+#[derive(Group, Debug)]
+pub(crate) struct EvalGatesArgs {
+    /// How often each case is run
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) trials: u16,
+    /// Only cases whose name begins like this, as `review/`; repeatable
+    #[arg(long = "case", value_name = "NAME", action = ArgAction::Append)]
+    pub(crate) cases: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Whose diagnoses are graded.
+#[derive(Group, Debug)]
+pub(crate) struct EvalDiagnosisArgs {
+    /// The model that is measured
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) model: Option<String>,
+    /// A model that gives its opinion of each diagnosis besides; it is no part of the shares
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) judge: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
 }
 
 /// What is measured, and with which models.

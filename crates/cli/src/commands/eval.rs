@@ -1,7 +1,12 @@
-//! `paraph eval research`: the research agent on questions whose answers are known, and what its reports are worth.
+//! `paraph eval …`: `gates` is the regression of triage, `diagnosis` its capability; each has its file.
+//!
+//! Here is `research`: the research agent on questions whose answers are known, and what its reports are worth.
 //!
 //! Everything that is counted is counted by code. What a model thinks of a report is asked for apart, and said to be an
 //! opinion.
+
+mod diagnosis;
+mod gates;
 
 use crate::args::{EvalArgs, EvalCommand};
 use crate::choice::{check_price, choose, chosen, limits};
@@ -46,7 +51,14 @@ struct Measured {
 }
 
 pub(super) fn run(command: &EvalCommand) -> Result<u8, Failure> {
-    let EvalCommand::Research(args) = command;
+    match command {
+        EvalCommand::Research(args) => research_reports(args),
+        EvalCommand::Gates(args) => gates::run(args),
+        EvalCommand::Diagnosis(args) => diagnosis::run(args),
+    }
+}
+
+fn research_reports(args: &EvalArgs) -> Result<u8, Failure> {
     let mut flags = vec![("model", "--model", args.model.as_deref())];
     flags.extend(args.budget.flags());
     let config = Config::load(&args.sources, flags)?;

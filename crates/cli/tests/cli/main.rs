@@ -53,5 +53,6 @@ mod stops;
 mod stores;
 mod streams;
 mod threads;
+mod triage;
 mod usage;
 mod weather;
