@@ -24,7 +24,8 @@ use crate::setting::{Known, Secrets, Setting};
 use effect::Deed;
 use result::Wanted;
 pub use settings::{HttpFormat, HttpMethod, HttpTool};
-use template::{Address, Template, add_parameter};
+pub(crate) use template::Template;
+use template::{Address, add_parameter};
 
 /// How much of an address is signed, in bytes; the arguments in it are signed in full.
 const MAX_PLACE: usize = 900;

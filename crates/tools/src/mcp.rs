@@ -26,6 +26,7 @@ use rmcp::model::Tool;
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::http::Template;
 use crate::outbound::Outbound;
 use crate::said::cut;
 use crate::setting::{Known, Secrets};
@@ -169,6 +170,9 @@ impl McpClient {
         let settings = &self.session.settings;
         let tool = DynTool::with_progress(listed.name.clone(), about, schema, run);
         let mut tool = tool.asked_when_ready(ready);
+        if let Some(Ok(subject)) = settings.subject(&listed.tool.name) {
+            tool = tool.with_subject(move |args| subject_of(&subject, args));
+        }
         tool.level = settings.level(&listed.tool.name);
         // It may have to be started and asked for its tools before the call.
         tool.timeout = settings.start_limit() * 2 + settings.call_limit() + GRACE;
@@ -220,6 +224,18 @@ impl std::fmt::Debug for McpClient {
             .field("tools", &self.tools.len())
             .finish_non_exhaustive()
     }
+}
+
+/// What a call with these arguments is about. One that was left out would make calls about different things the same.
+fn subject_of(subject: &Template, args: &Json) -> Result<String, ToolError> {
+    let view = args.view();
+    if let Some(missing) = subject.arguments().find(|name| view.get(name).is_none()) {
+        return Err(ToolError::bad_args(format!(
+            "`{missing}` is missing, which says what the call is about"
+        )));
+    }
+    let filled = subject.fill(args);
+    filled.map_err(|error| ToolError::bad_args(error.to_string()))
 }
 
 fn description(tool: &Tool) -> String {

@@ -622,7 +622,7 @@ async fn a_tool_that_nobody_called_harmless_may_write_and_waits_for_a_person() {
 fn every_mistake_of_a_configuration_is_told_at_once() {
     let server: McpServer = serde_json::from_value(json!({
         "name": "a__b", "command": " ", "headers": {"Accept": "x", "A B": "y"}, "env": {"A=B": "c"},
-        "timeout_seconds": 0,
+        "timeout_seconds": 0, "subjects": {"x": "all", "y": "{"},
     }))
     .unwrap();
     assert_eq!(
@@ -634,6 +634,8 @@ fn every_mistake_of_a_configuration_is_told_at_once() {
             "`env`: \"A=B\" is no name of a variable",
             "`headers`: \"A B\" is no name of a header",
             "`headers`: `Accept` belongs to the protocol",
+            "`subjects`, `x`: without an argument in braces all calls are about the same",
+            "`subjects`, `y`: a brace in \"{\" has no partner; a brace itself is written twice",
             "`timeout_seconds` is more than 0 and at most 3600",
         ]
     );
@@ -720,4 +722,50 @@ async fn what_a_server_does_not_take_has_not_happened_and_what_its_tool_reports_
             "{tool} {refusals:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_call_is_about_what_the_configuration_says() {
+    let Some(mut plain) = server("plain", nowhere()) else {
+        return;
+    };
+    plain.levels.clear();
+    plain.subjects = [("echo".to_owned(), "thing {text}".to_owned())].into();
+    let client = connect(&plain).await;
+    let mut builder = Gateway::builder(MemoryStore::shared());
+    for tool in client.tools() {
+        builder = builder.dynamic(tool);
+    }
+    let policy = Policy::new().ask("rude__*", paraph_gateway::Ask::default());
+    let gateway = builder.policy(policy).build().unwrap();
+    let session = gateway.session(Scope::new("tester", "one"), Limits::default());
+    let session = session.await.unwrap();
+    let call = |key: &'static str, args: &str| {
+        let call = ToolCall::native("rude__echo", args);
+        let session = session.clone();
+        async move { session.call(key, &call).await.unwrap() }
+    };
+    let Reply::Waiting(asked) = call("a", r#"{"text":"hi","loud":true}"#).await else {
+        panic!("nobody was asked")
+    };
+    let desk = gateway.approvals();
+    let row = desk.show(asked.action).await.unwrap();
+    assert_eq!(row.action.said.subject, "thing hi");
+    desk.reject(asked.action, &asked.digest, "ann", "not now")
+        .await
+        .unwrap();
+    for (key, args, words) in [
+        ("b", r#"{"text":"hi"}"#, "not now"),
+        (
+            "c",
+            "{}",
+            "`text` is missing, which says what the call is about",
+        ),
+    ] {
+        let Reply::Observed(seen) = call(key, args).await else {
+            panic!("{args} was asked about")
+        };
+        assert!(seen.content.contains(words), "{}", seen.content);
+    }
+    client.close().await;
 }

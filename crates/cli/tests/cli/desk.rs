@@ -113,6 +113,12 @@ fn a_refusal_at_the_terminal_needs_its_reason() {
     terminal.until("why? (the model reads it) ");
     terminal.types("  \n");
     terminal.until("why? (the model reads it) ");
+    // The way back is no reason.
+    terminal.types("q\n");
+    terminal.until("nothing was decided");
+    terminal.until(QUESTION);
+    terminal.types("r\n");
+    terminal.until("why? (the model reads it) ");
     terminal.types("paid back on Monday\n");
     let (code, shown) = terminal.ended();
     assert_eq!(code, 0, "{shown}");

@@ -1,6 +1,6 @@
 //! Texts with arguments in them, such as `/orders/{id}`, and the addresses made from them.
 //!
-//! Called by `http.rs`. An argument fills exactly the place where it stands: it is encoded so that it cannot end its
+//! Called by `http.rs`, and by `mcp.rs` for what calls are about. An argument fills exactly the place where it stands: it is encoded so that it cannot end its
 //! path segment or its parameter, and what would still change the path (`..`, nothing at all) is refused.
 
 use paraph_gateway::{Json, Shape, View};
@@ -11,7 +11,7 @@ use crate::outbound::Base;
 
 /// A text with arguments in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Template(Vec<Part>);
+pub(crate) struct Template(Vec<Part>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
@@ -21,7 +21,7 @@ pub(super) enum Part {
 
 impl Template {
     /// Reads `{name}` as an argument, `{{` and `}}` as braces.
-    pub(super) fn read(text: &str) -> Result<Template, String> {
+    pub(crate) fn read(text: &str) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
@@ -62,7 +62,7 @@ impl Template {
     }
 
     /// The arguments in it.
-    pub(super) fn arguments(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             Part::Argument(name) => Some(name.as_str()),
             Part::Text(_) => None,
@@ -78,7 +78,7 @@ impl Template {
     }
 
     /// The text with arguments filled in. An argument that was left out is nothing.
-    pub(super) fn fill(&self, args: &Json) -> Result<String, Error> {
+    pub(crate) fn fill(&self, args: &Json) -> Result<String, Error> {
         self.fill_with(args, str::to_owned)
     }
 

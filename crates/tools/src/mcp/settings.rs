@@ -12,6 +12,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::http::Template;
 use crate::outbound::Base;
 use crate::setting::{LevelName, Setting};
 
@@ -56,6 +57,10 @@ pub struct McpServer {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, LevelName>")]
     pub levels: BTreeMap<String, Level>,
+    /// What a call of one of its tools that changes something is about, by the server's own names, with arguments in braces:
+    /// `repository {owner}/{repo}`. Then a refusal closes all calls about the same on its thread.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub subjects: BTreeMap<String, String>,
     /// Which of its tools changed nothing when they report an error, by the server's own names, `*` for all. Of others that
     /// change something nobody knows then, and a person has to find out: that a tool failed does not say how far it came,
     /// and neither do the hints that a server gives of it.
@@ -128,6 +133,16 @@ impl McpServer {
                 .iter()
                 .filter_map(|(name, setting)| header(name, setting)),
         );
+        mistakes.extend(self.subjects.iter().filter_map(|(tool, text)| {
+            let wrong = match Template::read(text) {
+                Err(problem) => problem,
+                Ok(template) if template.arguments().next().is_none() => {
+                    "without an argument in braces all calls are about the same".to_owned()
+                }
+                Ok(_) => return None,
+            };
+            Some(format!("`subjects`, `{tool}`: {wrong}"))
+        }));
         for (key, seconds) in [
             ("start_seconds", self.start_seconds),
             ("timeout_seconds", self.timeout_seconds),
@@ -159,6 +174,11 @@ impl McpServer {
     pub(super) fn level(&self, tool: &str) -> Level {
         let said = self.levels.get(tool).or_else(|| self.levels.get("*"));
         said.copied().unwrap_or(Level::Write)
+    }
+
+    /// What calls of one of its tools are about, if that is said.
+    pub(super) fn subject(&self, tool: &str) -> Option<Result<Template, String>> {
+        self.subjects.get(tool).map(|text| Template::read(text))
     }
 
     /// Whether one of its tools changed nothing when it reports an error.

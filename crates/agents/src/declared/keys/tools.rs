@@ -210,6 +210,18 @@ pub(super) static MCP: Table = Table {
             "What its tools do to the world, by its own names, `*` for all others; `write` if nothing is said.",
         ),
         key(
+            "subjects",
+            Kind::Map {
+                most: 256,
+                names: Form::Filled,
+                of: &Kind::Text {
+                    most: 500,
+                    form: Form::Filled,
+                },
+            },
+            "What a call of its tools is about, by its own names: `{ create_issue = \"repository {owner}/{repo}\" }`.",
+        ),
+        key(
             "errors_are_refusals",
             Kind::List {
                 most: 256,

@@ -134,6 +134,11 @@ impl Desk<'_> {
                     let Some(words) = answer_of(kind.question(), interrupt).await else {
                         return Ok(left);
                     };
+                    // Whoever wants to leave here means no reason.
+                    if matches!(words.trim().to_lowercase().as_str(), "q" | "quit") {
+                        note("nothing was decided");
+                        continue;
+                    }
                     self.in_words(kind, &row, &words).await
                 }
             };
