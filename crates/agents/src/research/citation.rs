@@ -9,7 +9,7 @@
 //! - `lists`: lists of references that the writer made itself are cut out.
 //! - `links`: links become their text and what they lead to. `shadow`, `find`: ids, numbers and addresses, however
 //!   they are written. `known`: what the library has. `mark`: known ones become marks, the others go.
-//! - `author`: citations by author and year.
+//! - `styles`, `author`: other ways to cite: footnotes, keys, numbers of works, authors and years.
 //! - `block`, `sentence`, `quote`, `claim`: quotations are looked up, claims without a citation are marked.
 
 mod author;
@@ -26,6 +26,7 @@ mod plain;
 mod quote;
 mod sentence;
 mod shadow;
+mod styles;
 
 #[cfg(test)]
 mod tests;
@@ -180,10 +181,10 @@ impl Ledger {
 pub fn check(text: &str, library: &Library) -> Checked {
     let mut ledger = Ledger::default();
     let known = Known::new(library);
-    let text = bounded(text, &mut ledger);
-    let text = plain::plain(text);
+    let text = plain::plain(unfenced(bounded(text, &mut ledger)));
     let (text, labels) = lists::cut(&text, &mut ledger);
     let text = resolved(text, &labels, &known, &mut ledger);
+    let text = styles::check(&text, library, &mut ledger);
     let text = author::check(&text, library, &mut ledger);
     let text = claim::check(&text, library, &mut ledger);
     let (body, references) = mark::number(&text, library);
@@ -193,6 +194,22 @@ pub fn check(text: &str, library: &Library) -> Checked {
         refused: ledger.refused,
         figures: ledger.figures,
     }
+}
+
+/// A text out of the fence that some models put around all they write: it would count as code, in which nothing is
+/// claimed.
+fn unfenced(text: &str) -> &str {
+    let whole = text.trim();
+    let inside = whole.split_once('\n').and_then(|(first, rest)| {
+        let mark = code::fence(first)?;
+        let info = first.trim_start_matches(mark.0).trim();
+        let is_text =
+            ["", "markdown", "md", "text", "txt"].contains(&info.to_ascii_lowercase().as_str());
+        let (inside, last) = rest.rsplit_once('\n').unwrap_or(("", rest));
+        let ends = code::closes(last, mark) && !inside.lines().any(|line| code::closes(line, mark));
+        (is_text && ends).then_some(inside)
+    });
+    inside.unwrap_or(text)
 }
 
 /// Without blanks around it, but for those before backticks: moved to the margin, these could begin code.

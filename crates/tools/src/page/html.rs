@@ -4,7 +4,9 @@
 //! the page is long. What is hidden, and what frames the page (menus, forms, footers), is left out. A page that
 //! marks its main part is cut to that, if it is more than a few words.
 
-use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
+use bounded::{Piece, Tag, pieces};
+
+mod bounded;
 
 /// Elements whose inside nobody reads, or that frame what one reads.
 const LEFT_OUT: [&str; 19] = [
@@ -38,18 +40,12 @@ const MAX_TITLE: usize = 300;
 
 /// Title and text of a page.
 pub(super) fn readable(html: &str) -> (Option<String>, String) {
-    let mut emitter = DefaultEmitter::default();
-    // Inside scripts and styles no tag begins; the tokenizer must be told.
-    emitter.naively_switch_states(true);
     let mut reading = Reading::default();
-    for token in Tokenizer::new_with_emitter(html, emitter) {
-        // Reading from memory cannot fail.
-        let Ok(token) = token;
-        match token {
-            Token::StartTag(tag) => reading.open(&tag),
-            Token::EndTag(tag) => reading.close(&String::from_utf8_lossy(&tag.name)),
-            Token::String(text) => reading.text(&String::from_utf8_lossy(&text)),
-            Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => {}
+    for piece in pieces(html) {
+        match piece {
+            Piece::Open(tag) => reading.open(&tag),
+            Piece::Close(name) => reading.close(&name),
+            Piece::Text(text) => reading.text(&text),
         }
     }
     let title = crate::said::cut(reading.title.finish(), MAX_TITLE);
@@ -92,14 +88,13 @@ struct Skipping {
 }
 
 impl Reading {
-    fn open(&mut self, tag: &StartTag<()>) {
-        let name = String::from_utf8_lossy(&tag.name).into_owned();
-        let name = name.as_str();
+    fn open(&mut self, tag: &Tag) {
+        let name = tag.name.as_str();
         if self.stays_skipped(name) {
             return;
         }
         let void = VOID.contains(&name);
-        if !void && (LEFT_OUT.contains(&name) || is_hidden(tag)) {
+        if !void && (LEFT_OUT.contains(&name) || tag.hidden) {
             self.skipping = Some(Skipping {
                 name: name.to_owned(),
                 depth: 0,
@@ -300,27 +295,6 @@ fn is_visible(c: char) -> bool {
         '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
     !hides && (!c.is_control() || c == '\n' || c == '\t')
-}
-
-/// Whether an element says of itself that it is not seen.
-fn is_hidden(tag: &StartTag<()>) -> bool {
-    let value = |name: &str| {
-        let value = tag.attributes.get(name.as_bytes())?;
-        Some(String::from_utf8_lossy(value).to_ascii_lowercase())
-    };
-    if value("hidden").is_some() || value("aria-hidden").is_some_and(|hidden| hidden == "true") {
-        return true;
-    }
-    let style: String = value("style").unwrap_or_default();
-    let style: String = style.split_whitespace().collect();
-    [
-        "display:none",
-        "visibility:hidden",
-        "font-size:0;",
-        "opacity:0;",
-    ]
-    .iter()
-    .any(|hides| format!("{style};").contains(hides))
 }
 
 #[cfg(test)]

@@ -6,6 +6,9 @@
 use super::code;
 use super::lists::heading;
 
+/// A line in bold with as many words says something.
+const MAX_BOLD_HEADING: usize = 8;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A heading, and the line under it if there is one.
@@ -61,6 +64,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
         let joins = match kind {
             Kind::Text => last == Some(Kind::Text) && item(line) == 0,
             Kind::Quote => last == Some(Kind::Quote),
+            Kind::Blank => last == Some(Kind::Blank),
             _ => false,
         };
         if joins {
@@ -103,8 +107,11 @@ fn kind_of(line: &str, next: &str, last: Option<Kind>) -> (Kind, String) {
         return plain(Kind::Code);
     }
     let in_paragraph = last == Some(Kind::Text);
-    if let Some((_, title)) = heading(line, next).filter(|_| !in_paragraph || bare.starts_with('#'))
-    {
+    let says = |(level, title): &(usize, String)| {
+        *level == 7 && title.split_whitespace().count() >= MAX_BOLD_HEADING
+    };
+    let titled = heading(line, next).filter(|_| !in_paragraph || bare.starts_with('#'));
+    if let Some((_, title)) = titled.filter(|titled| !says(titled)) {
         return (Kind::Heading, title);
     }
     if bare.contains('|') && is_table_rule(next) {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::block::{Block, Kind, blocks, indent, item};
 use super::edit::{Edit, apply};
 use super::mark::marked;
-use super::quote::{Finder, Quoted, is_long, quotations};
+use super::quote::{Finder, Quoted, is_long, is_quotation, quotations};
 use super::sentence::sentences;
 use super::{Ledger, Lines, NOT_FOUND, RefusedKind, UNCITED, code};
 use crate::research::source::Library;
@@ -36,8 +36,20 @@ pub(super) fn check(text: &str, library: &Library, ledger: &mut Ledger) -> Strin
             .skip(n + 1)
             .find(|block| block.kind != Kind::Blank);
         match block.kind {
-            Kind::Heading => missing = is_missing(&block.title),
-            Kind::Code | Kind::Blank | Kind::Head => {}
+            Kind::Heading | Kind::Head => {
+                if block.kind == Kind::Heading {
+                    missing = is_missing(&block.title);
+                }
+                let words = Words {
+                    block,
+                    lines: Lines::new(&block.text),
+                    claims: false,
+                    introduces: false,
+                };
+                out.push_str(&words.check(&mut finder, ledger));
+                continue;
+            }
+            Kind::Code | Kind::Blank => {}
             Kind::Quote => {
                 let before = all
                     .iter()
@@ -95,7 +107,10 @@ impl Words<'_> {
         let text = self.block.text.as_str();
         let end = text.trim_end().len();
         let body = text.get(..end).unwrap_or_default();
-        let code = code::ranges(body);
+        let code: Vec<Range<usize>> = code::ranges(body)
+            .into_iter()
+            .filter(|span| !is_quotation(body.get(span.clone()).unwrap_or_default()))
+            .collect();
         let quoted = quotations(body, &code);
         let row = self.block.kind == Kind::Row;
         let parts = self.sentences(body, &quoted);
@@ -128,9 +143,9 @@ impl Words<'_> {
         apply(body, edits) + text.get(end..).unwrap_or_default()
     }
 
-    /// A row is one sentence; elsewhere none ends inside a quotation.
+    /// A row or a heading is one sentence; elsewhere none ends inside a quotation.
     fn sentences(&self, body: &str, quoted: &[Quoted]) -> Vec<Range<usize>> {
-        if self.block.kind == Kind::Row {
+        if matches!(self.block.kind, Kind::Row | Kind::Head | Kind::Heading) {
             return std::iter::once(0..body.len()).collect();
         }
         let closed = quoted.iter().filter(|quote| quote.close.is_some());
@@ -152,7 +167,9 @@ impl Words<'_> {
             sentence.end.max(quote.inner.start)
         };
         let said = text.get(quote.inner.start..end).unwrap_or_default();
-        if !is_long(said) {
+        // In parts that are torn apart, each part would be too short.
+        let torn = quote.is_torn(text) && words(said) > 1;
+        if !is_long(said) && !torn {
             return;
         }
         ledger.figures.quotes += 1;

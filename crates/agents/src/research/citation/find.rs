@@ -32,14 +32,16 @@ const SCHEMES: [&str; 14] = [
     "tel",
     "hdl",
 ];
-/// Ends of host names behind which a path makes an address.
-const DOMAINS: [&str; 44] = [
-    "com", "org", "net", "edu", "gov", "int", "mil", "io", "ai", "dev", "info", "co", "uk", "de",
-    "fr", "eu", "cn", "jp", "ru", "in", "me", "app", "ly", "gl", "be", "tv", "biz", "us", "ca",
-    "au", "ch", "nl", "xyz", "site", "online", "wiki", "example", "test", "it", "es", "se", "no",
-    "kr", "br",
+/// Ends of the names of files and other things with a dot: a slash behind them makes no address.
+const NO_DOMAINS: [&str; 48] = [
+    "js", "ts", "jsx", "tsx", "py", "rs", "go", "java", "cpp", "hpp", "rb", "php", "sh", "json",
+    "jsonl", "toml", "yaml", "yml", "xml", "html", "htm", "css", "csv", "tsv", "txt", "md", "pdf",
+    "doc", "docx", "xls", "xlsx", "ppt", "pptx", "log", "sql", "ini", "cfg", "conf", "lock", "zip",
+    "gz", "tar", "png", "jpg", "svg", "parquet", "ipynb", "bin",
 ];
-/// Those of them that are no ending of a product's name in small letters.
+/// Hosts that end like a file.
+const HOSTS: [&str; 3] = ["docs.rs", "lib.rs", "play.rs"];
+/// Ends of host names that are no ending of a product's name in small letters.
 const PLAIN_DOMAINS: [&str; 7] = ["com", "org", "net", "edu", "gov", "example", "test"];
 
 /// What was found.
@@ -81,7 +83,7 @@ pub(super) fn find(shadow: &Shadow) -> Vec<Found> {
             Some('/') => slashes(shadow, at).or_else(|| host_and_path(shadow, at, from)),
             Some('w') => www(shadow, at),
             Some('.') => host(shadow, at, from),
-            Some('1') => doi(shadow, at),
+            Some('1'..='9') => doi(shadow, at).or_else(|| numeric_host(shadow, at)),
             Some('a') => arxiv(shadow, at),
             _ => None,
         };
@@ -148,7 +150,8 @@ fn is_number(inner: &str) -> bool {
         && inner.chars().all(allowed)
         && inner
             .split(|c: char| !c.is_ascii_digit())
-            .all(|number| number.len() <= 4)
+            // References begin with 1: "[0, 1]" is an interval.
+            .all(|number| number.len() <= 4 && number != "0")
 }
 
 /// An id, wherever it stands: `src-` and hexadecimal digits, in any of the ways in which one could be written.
@@ -208,7 +211,7 @@ fn scheme(shadow: &Shadow, at: usize, from: usize) -> Option<Found> {
     let name = shadow.text(start..at);
     let next = shadow.at(at + 1)?;
     let leads = !next.is_whitespace()
-        && (next.is_alphanumeric() || "/?@_.#".contains(next) || next == OTHER);
+        && (next.is_alphanumeric() || "/?@_.#\\".contains(next) || next == OTHER);
     let slashes = shadow.starts(at + 1, "//");
     let known = SCHEMES.iter().any(|scheme| name.ends_with(scheme));
     let data = name.ends_with("data") && word(shadow, at + 1).len() >= 3 && {
@@ -246,8 +249,14 @@ fn host_before(shadow: &Shadow, at: usize, from: usize) -> Option<(usize, String
     let host = shadow.text(start..at);
     let (name, domain) = host.rsplit_once('.')?;
     let mail = start.checked_sub(1).and_then(|at| shadow.at(at)) == Some('@');
-    (!mail && DOMAINS.contains(&domain) && name.ends_with(|c: char| c.is_ascii_alphanumeric()))
-        .then_some((start, host))
+    let is_domain = (2..=24).contains(&domain.len())
+        && domain.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && name.len() > 1
+        && !NO_DOMAINS.contains(&domain);
+    (!mail
+        && (is_domain || HOSTS.contains(&host.as_str()))
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric()))
+    .then_some((start, host))
 }
 
 fn host_and_path(shadow: &Shadow, at: usize, from: usize) -> Option<Found> {
@@ -255,6 +264,26 @@ fn host_and_path(shadow: &Shadow, at: usize, from: usize) -> Option<Found> {
     (path.is_alphanumeric() || "~_?#-%@.".contains(path)).then_some(())?;
     let (start, _) = host_before(shadow, at, from)?;
     address(start..end(shadow, at))
+}
+
+/// `192.0.2.7/path`. A number behind the slash makes it a network and no address of a page.
+fn numeric_host(shadow: &Shadow, at: usize) -> Option<Found> {
+    let before = at.checked_sub(1).and_then(|at| shadow.at(at));
+    before
+        .is_none_or(|c| !(c.is_alphanumeric() || ".-".contains(c)))
+        .then_some(())?;
+    let here = shadow.chars.iter().skip(at).take(MAX_BACK);
+    let length = here
+        .take_while(|c| c.is_ascii_digit() || **c == '.')
+        .count();
+    let host = shadow.text(at..at + length);
+    let parts: Vec<&str> = host.split('.').collect();
+    let fits = parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok());
+    let path = shadow.at(at + length) == Some('/')
+        && shadow
+            .at(at + length + 1)
+            .is_some_and(|c| c.is_alphabetic() || "~_?#%@".contains(c));
+    (fits && path).then(|| address(at..end(shadow, at + length)))?
 }
 
 /// A host's name alone, at the dot before its ending.
@@ -324,7 +353,9 @@ pub(super) fn doi(shadow: &Shadow, at: usize) -> Option<Found> {
         .take(12)
         .count();
     let slash = at + 3 + digits;
-    (digits >= 4 && shadow.at(slash) == Some('/')).then_some(())?;
+    let registrant = shadow.text(at + 3..slash);
+    let registrant = registrant.split('.').next().unwrap_or_default();
+    (registrant.len() >= 4 && shadow.at(slash) == Some('/')).then_some(())?;
     let end = end(shadow, slash);
     (end > slash + 1).then(|| {
         let mut start = at;

@@ -86,12 +86,13 @@ fn leads(
             .find([']', '\n'])?;
         let label = inside.get(..end)?;
         let label = if label.is_empty() { said } else { label };
-        let target = labels.get(&label.to_lowercase())?;
+        let label = (label.len() <= MAX_TARGET).then(|| label.to_lowercase())?;
+        let target = labels.get(&label)?;
         return Some((at + 1 + end + 1, target.clone()));
     }
-    let target = labels
-        .get(&said.to_lowercase())
-        .filter(|_| !is_number(said))?;
+    // No definition has a longer label, and brackets may stand in brackets without end.
+    let label = (said.len() <= MAX_TARGET).then(|| said.to_lowercase())?;
+    let target = labels.get(&label).filter(|_| !is_number(said))?;
     Some((at, target.clone()))
 }
 
@@ -113,6 +114,7 @@ fn target(inside: &str) -> Option<Range<usize>> {
 fn is_number(said: &str) -> bool {
     let said = said.trim().trim_start_matches('^');
     !said.is_empty()
+        && said.len() <= MAX_TARGET
         && said
             .chars()
             .all(|c| c.is_ascii_digit() || " ,-".contains(c))

@@ -7,32 +7,112 @@ use std::collections::HashMap;
 
 use super::{Ledger, RefusedKind, code};
 
-/// Titles of lists of references, in small letters.
-const TITLES: [&str; 24] = [
+/// Words for what a list of references holds, in small letters.
+const NOUNS: [&str; 33] = [
     "references",
     "reference",
-    "reference list",
-    "list of references",
     "sources",
     "source",
-    "source list",
-    "sources used",
-    "list of sources",
-    "sources cited",
-    "cited sources",
     "bibliography",
-    "works cited",
+    "works",
     "citations",
     "footnotes",
     "endnotes",
-    "further reading",
+    "reading",
     "literature",
     "links",
     "quellen",
+    "quellenverzeichnis",
     "literatur",
+    "literaturverzeichnis",
     "références",
+    "bibliographie",
     "fuentes",
+    "referencias",
+    "bibliografía",
+    "bibliografia",
+    "referências",
+    "fonti",
+    "riferimenti",
+    "bronnen",
+    "källor",
+    "źródła",
+    "источники",
+    "литература",
+    "文献",
     "参考文献",
+    "参考资料",
+];
+/// Words that may stand beside these in such a title. Others, as in "sources of error", make it one of something else.
+const BESIDES: [&str; 34] = [
+    "list",
+    "of",
+    "used",
+    "cited",
+    "consulted",
+    "quoted",
+    "key",
+    "main",
+    "primary",
+    "secondary",
+    "selected",
+    "additional",
+    "all",
+    "full",
+    "complete",
+    "further",
+    "and",
+    "the",
+    "for",
+    "this",
+    "report",
+    "web",
+    "online",
+    "external",
+    "our",
+    "my",
+    "notes",
+    "other",
+    "suggested",
+    "recommended",
+    "related",
+    "useful",
+    "und",
+    "et",
+];
+/// Titles of sections that may be about these things.
+const ABOUT: [&str; 7] = [
+    "citations",
+    "literature",
+    "links",
+    "literatur",
+    "литература",
+    "footnotes",
+    "notes",
+];
+/// A section that the report has behind its text.
+const MADE_BY_CODE: &str = "what was checked";
+/// The most words of such a title.
+const MAX_TITLE_WORDS: usize = 6;
+/// What the cells in the head of a table of references say.
+const CELLS: [&str; 17] = [
+    "",
+    "no",
+    "nr",
+    "n",
+    "id",
+    "key",
+    "title",
+    "url",
+    "link",
+    "address",
+    "author",
+    "authors",
+    "year",
+    "date",
+    "type",
+    "publisher",
+    "accessed",
 ];
 /// The longest line of a list's title that is no heading.
 const MAX_TITLE: usize = 60;
@@ -52,9 +132,10 @@ pub(super) fn cut(text: &str, ledger: &mut Ledger) -> (String, HashMap<String, S
             .find(|line| !line.trim().is_empty());
         let goes = cutter.goes(line, next, following.copied().unwrap_or_default());
         if let Some(what) = goes {
-            if cutter.told != Some(cutter.section) || !cutter.cutting {
+            let whole = cutter.cutting || cutter.table;
+            if cutter.told != Some(cutter.section) || !whole {
                 ledger.refuse(RefusedKind::List, what, n + 1, WHY);
-                cutter.told = cutter.cutting.then_some(cutter.section);
+                cutter.told = whole.then_some(cutter.section);
             }
             return "";
         }
@@ -73,6 +154,8 @@ struct Cutter {
     section: usize,
     told: Option<usize>,
     labels: HashMap<String, String>,
+    /// Whether the lines are those of a table of references.
+    table: bool,
 }
 
 impl Cutter {
@@ -84,8 +167,17 @@ impl Cutter {
             }
             return self.cutting.then_some(line);
         }
+        if is_table(line, next) {
+            (self.table, self.section) = (true, self.section + 1);
+        }
+        self.table &= line.contains('|');
+        if self.table {
+            return Some(line);
+        }
         if let Some((level, title)) = heading(line, next) {
-            let list = is_title(&title);
+            let begins = following.trim().is_empty() || is_entry(following);
+            let list = title == MADE_BY_CODE
+                || ((is_title(&title) || title == "notes") && (begins || !may_be_prose(&title)));
             if list {
                 (self.cutting, self.level, self.section) = (true, level, self.section + 1);
             } else if self.cutting && (level <= self.level || super::claim::is_missing(&title)) {
@@ -171,7 +263,44 @@ fn title(text: &str) -> String {
 }
 
 fn is_title(title: &str) -> bool {
-    TITLES.contains(&title)
+    let words: Vec<&str> = title
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let named = words.iter().any(|word| NOUNS.contains(word));
+    // "Works" and "reading" are other things by themselves.
+    let alone = matches!(words.as_slice(), ["works" | "reading"]);
+    let fits = |word: &&str| NOUNS.contains(word) || BESIDES.contains(word);
+    named && !alone && words.len() <= MAX_TITLE_WORDS && words.iter().all(fits)
+}
+
+/// Whether such a section may say something about its subject: it is a list if it begins like one.
+fn may_be_prose(title: &str) -> bool {
+    ABOUT.contains(&title)
+}
+
+/// Whether two lines are the head of a table that lists references.
+fn is_table(line: &str, next: &str) -> bool {
+    let rule = next.trim();
+    if !(line.contains('|') && rule.contains('-') && rule.chars().all(|c| "-|: \t".contains(c))) {
+        return false;
+    }
+    let cells: Vec<String> = line
+        .trim()
+        .trim_matches('|')
+        .split('|')
+        .map(title)
+        .collect();
+    let noun = |cell: &String| NOUNS.contains(&cell.as_str());
+    let numbered = cells
+        .first()
+        .is_some_and(|cell| CELLS.contains(&cell.as_str()));
+    cells.len() > 1
+        && numbered
+        && cells.iter().any(noun)
+        && cells
+            .iter()
+            .all(|cell| noun(cell) || CELLS.contains(&cell.as_str()))
 }
 
 fn is_title_line(line: &str) -> bool {

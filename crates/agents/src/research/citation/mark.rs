@@ -81,6 +81,10 @@ fn judged(text: &str, known: &Known, ledger: &mut Ledger) -> Vec<Edit> {
                 }
             },
         };
+        // Pandoc's raised numbers and notes begin with a caret.
+        let raised =
+            kind == Kind::Number && text.get(..range.start).is_some_and(|t| t.ends_with('^'));
+        let range = range.start - usize::from(raised)..range.end;
         edits.push(Edit { range, by });
     }
     edits

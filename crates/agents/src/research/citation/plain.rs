@@ -3,7 +3,12 @@
 //! The first rule. Line breaks stay, so that places in the result are places in what was given. Code keeps its tags
 //! and entities, which a renderer shows as they are.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use paraph_gateway::is_hidden;
+use pulldown_cmark::{Event, Parser};
+use regex::Regex;
 
 use super::{NO_SUCH_WORK, UNCITED, code};
 
@@ -12,60 +17,14 @@ const MAX_TAG: usize = 4_000;
 /// The longest entity, in bytes.
 const MAX_ENTITY: usize = 32;
 
-/// What the entities that a text about anything may use mean. Angle brackets and the ampersand stay entities, since
-/// they would make tags.
-const ENTITIES: [(&str, char); 50] = [
-    ("quot", '"'),
-    ("apos", '\''),
-    ("nbsp", ' '),
-    ("ldquo", '“'),
-    ("rdquo", '”'),
-    ("lsquo", '‘'),
-    ("rsquo", '’'),
-    ("laquo", '«'),
-    ("raquo", '»'),
-    ("bdquo", '„'),
-    ("sbquo", '‚'),
-    ("lsaquo", '‹'),
-    ("rsaquo", '›'),
-    ("ndash", '–'),
-    ("mdash", '—'),
-    ("hellip", '…'),
-    ("lsqb", '['),
-    ("lbrack", '['),
-    ("rsqb", ']'),
-    ("rbrack", ']'),
-    ("lpar", '('),
-    ("rpar", ')'),
-    ("colon", ':'),
-    ("sol", '/'),
-    ("period", '.'),
-    ("percnt", '%'),
-    ("num", '#'),
-    ("hyphen", '‐'),
-    ("dash", '‐'),
-    ("lowbar", '_'),
-    ("commat", '@'),
-    ("bsol", '\\'),
-    ("excl", '!'),
-    ("quest", '?'),
-    ("semi", ';'),
-    ("equals", '='),
-    ("grave", '`'),
-    ("ast", '*'),
-    ("plus", '+'),
-    ("comma", ','),
-    ("Tab", ' '),
-    ("NewLine", ' '),
-    ("shy", ' '),
-    ("zwnj", ' '),
-    ("zwj", ' '),
-    ("ensp", ' '),
-    ("emsp", ' '),
-    ("thinsp", ' '),
-    ("minus", '−'),
-    ("Hat", '^'),
-];
+/// The elements of HTML. Renderers hide tags of others, too, so what only looks like one is escaped.
+const ELEMENTS: &str = " a abbr acronym address applet area article aside audio b base basefont bdi bdo bgsound big \
+    blink blockquote body br button canvas caption center cite code col colgroup data datalist dd del details dfn \
+    dialog dir div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 h2 h3 h4 h5 h6 head \
+    header hgroup hr html i iframe img input ins kbd label legend li link main map mark marquee math menu meta meter \
+    nav nobr noframes noscript object ol optgroup option output p param picture pre progress q rp rt ruby s samp \
+    script search section select slot small source span strike strong style sub summary sup svg table tbody td \
+    template textarea tfoot th thead time title tr track tt u ul var video wbr ";
 
 /// The text without what is hidden.
 pub(super) fn plain(text: &str) -> String {
@@ -83,12 +42,25 @@ pub(super) fn untagged(seen: &str) -> String {
     let mut out = String::with_capacity(seen.len());
     let mut at = 0;
     for range in code::ranges(seen) {
-        markup(seen.get(at..range.start).unwrap_or_default(), &mut out);
+        markup(
+            &curly(seen.get(at..range.start).unwrap_or_default()),
+            &mut out,
+        );
         out.push_str(seen.get(range.clone()).unwrap_or_default());
         at = range.end;
     }
-    markup(seen.get(at..).unwrap_or_default(), &mut out);
+    markup(&curly(seen.get(at..).unwrap_or_default()), &mut out);
     out
+}
+
+/// The text with the quotation marks of LaTeX as those that readers see.
+fn curly(text: &str) -> Cow<'_, str> {
+    static MARKS: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new("``([^`\n]{1,2000}?)''").ok());
+    match MARKS.as_ref() {
+        Some(marks) => marks.replace_all(text, "“$1”"),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// Line breaks are one kind, blanks are one kind, and what nobody sees is gone.
@@ -97,8 +69,10 @@ fn visible(text: &str) -> String {
     let one = |c: char| match c {
         '\n' | '\r' => Some('\n'),
         '\t' => Some('\t'),
-        c if c.is_whitespace() => Some(' '),
+        c if c.is_whitespace() || c == '\u{2800}' => Some(' '),
         c if is_hidden(c) => None,
+        '＂' => Some('"'),
+        '０'..='９' | 'Ａ'..='Ｚ' | 'ａ'..='ｚ' => char::from_u32(u32::from(c) - 0xfee0),
         c => Some(c),
     };
     text.chars().filter_map(one).collect()
@@ -126,17 +100,37 @@ fn markup(text: &str, out: &mut String) {
         } else {
             tag(rest, out)
         };
-        let first = rest.get(..1).unwrap_or_default();
         if length.is_none() {
-            out.push_str(first);
-            // What never ends is no tag; nobody else shall take it for one.
-            let opens = |c: char| c.is_ascii_alphabetic() || "/!?".contains(c);
-            let opens = rest.get(1..).is_some_and(|rest| rest.starts_with(opens));
-            out.push_str(if first == "<" && opens { " " } else { "" });
+            escape(rest, out);
         }
         rest = rest.get(length.unwrap_or(1)..).unwrap_or_default();
     }
     out.push_str(rest);
+}
+
+/// Puts down a `<` or `&` that begins nothing known, so that nobody else takes it for the beginning of something.
+fn escape(rest: &str, out: &mut String) {
+    let first = rest.get(..1).unwrap_or_default();
+    let behind = rest.get(1..).unwrap_or_default();
+    let opens = |c: char| c.is_ascii_alphabetic() || "/!?".contains(c);
+    if first == "&" {
+        let name = behind
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .next()
+            .unwrap_or_default();
+        let unknown = behind
+            .get(name.len()..)
+            .is_some_and(|rest| rest.starts_with(';'))
+            && !name.is_empty()
+            && entity_char(name).is_none();
+        out.push_str(if unknown { "&amp;" } else { first });
+        return;
+    }
+    let slashes = out.len() - out.trim_end_matches('\\').len();
+    if behind.starts_with(opens) && slashes % 2 == 0 {
+        out.push('\\');
+    }
+    out.push_str(first);
 }
 
 /// What an entity at the beginning of a text stands for, and its length.
@@ -157,18 +151,20 @@ pub(super) fn entity_char(name: &str) -> Option<char> {
         };
         return code.ok().and_then(char::from_u32);
     }
-    let angle = [
-        ("lt", '<'),
-        ("gt", '>'),
-        ("amp", '&'),
-        ("LT", '<'),
-        ("GT", '>'),
-        ("AMP", '&'),
-    ];
-    let all = ENTITIES.iter().chain(&angle);
-    all.into_iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, c)| *c)
+    if name.len() > MAX_ENTITY || !name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return None;
+    }
+    // The library that shows reports knows them all.
+    let written = format!("&{name};");
+    let mut shown = String::new();
+    for event in Parser::new(&written) {
+        if let Event::Text(text) = event {
+            shown.push_str(&text);
+        }
+    }
+    let mut chars = shown.chars();
+    let first = chars.next();
+    first.filter(|_| chars.next().is_none() && shown != written)
 }
 
 /// Takes a tag at the beginning of a text away, and says how long it is. Addresses in it are left as text, so that
@@ -189,7 +185,14 @@ fn tag(text: &str, out: &mut String) -> Option<usize> {
         .chars()
         .take_while(|c| *c == '/' || c.is_ascii_alphanumeric())
         .collect();
-    match name.to_ascii_lowercase().as_str() {
+    let name = name.to_ascii_lowercase();
+    let rest = inside.get(name.len()..).unwrap_or_default().trim();
+    // "a<b and c>d" has words, and tags have attributes.
+    let is_tag = is_element(&name) && (rest.is_empty() || rest == "/" || rest.contains('='));
+    if !(is_tag || leads(inside) || inside.starts_with(['!', '?'])) {
+        return None;
+    }
+    match name.as_str() {
         "q" | "/q" => out.push('"'),
         "br" | "br/" | "p" | "/p" | "td" | "/td" | "li" | "/li" | "div" | "/div" => out.push(' '),
         "sup" if after.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -228,6 +231,21 @@ fn tag(text: &str, out: &mut String) -> Option<usize> {
     }
     keep_lines(inside, out);
     Some(end + 1)
+}
+
+fn is_element(name: &str) -> bool {
+    let name = name.trim_matches('/');
+    !name.is_empty() && ELEMENTS.split(' ').any(|element| element == name)
+}
+
+/// Whether what stands between angle brackets is an address.
+fn leads(inside: &str) -> bool {
+    let scheme = inside.split_once(':').map_or("", |(scheme, _)| scheme);
+    let is_scheme = scheme.len() > 1
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c));
+    (is_scheme || inside.starts_with("src-")) && !inside.contains(char::is_whitespace)
 }
 
 fn keep_lines(text: &str, out: &mut String) {

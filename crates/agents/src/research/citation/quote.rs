@@ -27,7 +27,7 @@ const MAX_SEARCHED: usize = 1 << 30;
 const MAX_TRIES: usize = 64;
 
 /// Opening marks with what closes them.
-const PAIRS: [(char, &str); 9] = [
+const PAIRS: [(char, &str); 13] = [
     ('“', "”“"),
     ('„', "“”"),
     ('«', "»"),
@@ -37,7 +37,13 @@ const PAIRS: [(char, &str); 9] = [
     ('『', "』"),
     ('‘', "’"),
     ('‚', "‘’"),
+    ('‟', "”“‟"),
+    ('❝', "❞❝"),
+    ('〝', "〞〟"),
+    ('《', "》"),
 ];
+/// Marks that close as well as they open, where nothing else tells which.
+const BOTH: &str = "\"'”’″";
 
 /// A quotation in a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +52,26 @@ pub(super) struct Quoted {
     pub(super) inner: Range<usize>,
     /// Nothing if no mark closes it.
     pub(super) close: Option<Range<usize>>,
+}
+
+impl Quoted {
+    /// Whether it begins with a mark that only begins quotations, and none ends it in its paragraph.
+    pub(super) fn is_torn(&self, text: &str) -> bool {
+        let mark = text
+            .get(self.open.clone())
+            .and_then(|mark| mark.chars().next());
+        self.close.is_none() && mark.is_some_and(|mark| !BOTH.contains(mark))
+    }
+}
+
+/// Whether a span of code is a quotation in truth: it begins like one, or cites.
+pub(super) fn is_quotation(span: &str) -> bool {
+    let inside = span.trim_matches('`').trim_start();
+    let opens = inside
+        .chars()
+        .next()
+        .is_some_and(|c| c == '"' || PAIRS.iter().any(|(open, _)| *open == c));
+    opens || span.contains(|c| marked(c).is_some())
 }
 
 /// The quotations of a paragraph, in order, without overlap.
@@ -74,7 +100,14 @@ pub(super) fn quotations(text: &str, code: &[Range<usize>]) -> Vec<Quoted> {
         }
         before = c;
     }
-    if let Some((start, mark)) = open.filter(|(_, mark)| !"'‘‚".contains(*mark)) {
+    // Without an end, some marks are something else: an apostrophe, inches, the end of what began in code.
+    let stray = |(start, mark): &(usize, char)| {
+        let next = text
+            .get(start + mark.len_utf8()..)
+            .and_then(|rest| rest.chars().next());
+        "'‘‚’″”".contains(*mark) || (*mark == '"' && next.is_none_or(char::is_whitespace))
+    };
+    if let Some((start, mark)) = open.filter(|open| !stray(open)) {
         let inner = start + mark.len_utf8()..text.len();
         found.push(Quoted {
             open: start..inner.start,
@@ -89,8 +122,9 @@ fn begins(c: char, before: char, next: char) -> bool {
     let apart =
         before.is_whitespace() || "([{—–-*_/:,\u{2}".contains(before) || marked(before).is_some();
     match c {
-        '"' => !before.is_ascii_digit() && !next.is_whitespace(),
-        '\'' => apart && next.is_alphanumeric(),
+        '"' => !before.is_ascii_digit(),
+        '\'' | '’' => apart && next.is_alphabetic(),
+        '”' | '″' => apart && !next.is_whitespace(),
         '»' | '›' => apart && !next.is_whitespace(),
         c => PAIRS.iter().any(|(open, _)| *open == c),
     }
@@ -101,6 +135,8 @@ fn ends(mark: char, c: char, before: char, next: char) -> bool {
         '"' => c == '"',
         '\'' => c == '\'' && !before.is_whitespace() && !next.is_alphanumeric(),
         '‘' | '‚' => "’‘".contains(c) && !next.is_alphanumeric(),
+        '’' => c == '’' && !before.is_whitespace() && !next.is_alphanumeric(),
+        '”' | '″' => c == mark,
         mark => PAIRS
             .iter()
             .any(|(open, close)| *open == mark && close.contains(c)),
@@ -306,7 +342,9 @@ fn normal(text: &str) -> String {
             '*' | '_' | '`' => {}
             c if is_hidden(c) || marked(c).is_some() => {}
             '“' | '”' | '„' | '«' | '»' | '‹' | '›' | '"' | '‘' | '’' | '‚' | '´' | '‛' | '「'
-            | '」' => out.push('\''),
+            | '」' | '『' | '』' | '‟' | '❝' | '❞' | '〝' | '〞' | '〟' | '《' | '》' | '″' => {
+                out.push('\'')
+            }
             '‐'..='―' | '−' => out.push('-'),
             '…' => out.push_str("..."),
             'ﬀ' => out.push_str("ff"),

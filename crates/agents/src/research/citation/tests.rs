@@ -2,6 +2,7 @@
 //! What passes the gate, and what does not. The library has three sources; hostile texts are generated.
 
 mod hostile;
+mod styles;
 
 use super::*;
 use crate::research::source::{Source, SourceKind};

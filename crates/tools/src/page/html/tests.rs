@@ -86,6 +86,18 @@ fn broken_and_hostile_pages_end_in_time() {
     assert_eq!(title.map(|title| title.chars().count()), Some(301));
 }
 
+#[test]
+fn a_tag_with_attributes_without_end_ends_the_page_and_not_the_process() {
+    for attribute in [" a=\"\"", " a=''", " a=b", " a", "/a=\"x\""] {
+        let many = format!("<p>before</p><p{}>inside</p>", attribute.repeat(100_000));
+        assert_eq!(text(&many), "before", "{attribute}");
+        let few = format!("<p>before</p><p{}>inside</p>", attribute.repeat(200));
+        assert_eq!(text(&few), "before\n\ninside", "{attribute}");
+    }
+    let ended = "<p>before</p></p".to_owned() + &" a=\"\"".repeat(100_000) + ">behind";
+    assert_eq!(text(&ended), "before");
+}
+
 proptest::proptest! {
     #[test]
     fn no_text_is_too_odd(html in "(<(/?(p|li|td|div|main|script|svg|title|pre|select)( hidden)?)>|[a-z<>&; ]|\\PC){0,60}") {

@@ -238,6 +238,7 @@ fn hostile_texts_of_one_piece_do_not_blow_up() {
     let started = std::time::Instant::now();
     let pieces = [
         "[",
+        "\n",
         "](",
         "[a](",
         "![",
@@ -287,6 +288,7 @@ fn piece() -> impl Strategy<Value = String> {
         .collect();
     let marks = [
         "[",
+        "\n",
         "]",
         "(",
         ")",
