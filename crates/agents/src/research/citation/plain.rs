@@ -127,7 +127,7 @@ fn escape(rest: &str, out: &mut String) {
         return;
     }
     let slashes = out.len() - out.trim_end_matches('\\').len();
-    if behind.starts_with(opens) && slashes % 2 == 0 {
+    if behind.starts_with(opens) && slashes.is_multiple_of(2) {
         out.push('\\');
     }
     out.push_str(first);
