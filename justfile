@@ -46,6 +46,12 @@ package:
 bench *SHAPES:
     benches/run {{SHAPES}}
 
+# Measure retrieval on GitBugs, which lies beside the repository (not part of it), with the local sentence model
+bench-retrieval DATA="../shared/data/gitbugs":
+    .ci/minilm
+    cargo run --release --quiet -p paraph-bench-retrieval --features local-embeddings -- {{DATA}} \
+        "${CARGO_TARGET_DIR:-target}/minilm/model" "${CARGO_TARGET_DIR:-target}"
+
 # Kill runs at random moments, N for each store and graph: `just crash 2000`, `just crash 1 --seed 17`, `just crash 0 --failpoints`
 crash N="100" *OPTIONS:
     cargo run --release --quiet -p paraph-crash -- {{N}} --folder "${CARGO_TARGET_DIR:-target}/crash" {{OPTIONS}}

@@ -23,13 +23,19 @@ const ARROWS: &[(&str, &[&str])] = &[
             "paraph-graph",
             "paraph-models",
             "paraph-pictures",
+            "paraph-retrieval",
             "paraph-store",
             "paraph-tools",
         ],
     ),
     (
         "paraph-agents",
-        &["paraph-gateway", "paraph-graph", "paraph-models"],
+        &[
+            "paraph-gateway",
+            "paraph-graph",
+            "paraph-models",
+            "paraph-retrieval",
+        ],
     ),
     ("paraph-gateway", &["paraph-gateway-derive"]),
     ("paraph-gateway-derive", &[]),
@@ -37,12 +43,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("paraph-graph-derive", &[]),
     ("paraph-models", &[]),
     ("paraph-pictures", &["paraph-graph"]),
-    ("paraph-store", &["paraph-gateway", "paraph-graph"]),
-    ("paraph-tools", &["paraph-gateway"]),
+    ("paraph-retrieval", &["paraph-models"]),
+    (
+        "paraph-store",
+        &["paraph-gateway", "paraph-graph", "paraph-retrieval"],
+    ),
+    ("paraph-tools", &["paraph-gateway", "paraph-retrieval"]),
 ];
 
 /// Packages that only develop the others: nobody may use them, and they may use what they look at.
-const TOOLS: [&str; 3] = ["house", "paraph-bench", "paraph-crash"];
+const TOOLS: [&str; 4] = [
+    "house",
+    "paraph-bench",
+    "paraph-bench-retrieval",
+    "paraph-crash",
+];
 
 /// Dependencies that are kept out, with where they may be used all the same and what to do instead.
 const KEPT_OUT: [(&str, &[&str], &str); 2] = [

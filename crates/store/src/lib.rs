@@ -1,7 +1,7 @@
 //! Keeps what must outlive the process, in SQLite or in Postgres: checkpoints, threads, runs, events,
-//! long-term memory, and the gateway's records.
+//! long-term memory, the gateway's records, and the corpus.
 //!
-//! The traits are those of the engine and of the gateway. All SQL of the project is in here; no rule of
+//! The traits are those of the engine, of the gateway and of retrieval. All SQL of the project is in here; no rule of
 //! the engine is. Rules are written once, over a transaction that either database offers.
 //!
 //! # Where to look
@@ -9,7 +9,7 @@
 //! - The two of them: `sqlite`, `postgres`.
 //! - How documents are kept: `codec`, `seal`.
 //! - The rules: `checkpoints`, `channels` and `lease`; `threads`, `runs`, `copy`, `prune`, `stats`,
-//!   `events`, `memory`, `gateway` and `verify`. They are methods of the one type in `durable`.
+//!   `events`, `memory`, `gateway`, `corpus` and `verify`. They are methods of the one type in `durable`.
 #![expect(
     private_bounds,
     reason = "which databases there are is this crate's own business"
@@ -19,6 +19,7 @@ mod channels;
 mod checkpoints;
 mod codec;
 mod copy;
+mod corpus;
 mod database;
 mod durable;
 mod error;

@@ -2,6 +2,7 @@
 
 use crate::{error::Error, options::Options, sqlite::Sqlite, verify::Verify};
 use paraph_graph::{Memory, MemoryOf, MemoryStore, Threads};
+use paraph_retrieval::{Corpus, MemoryCorpus};
 use std::sync::Arc;
 
 /// An opened store, in all its roles. They share one database.
@@ -13,6 +14,8 @@ pub struct Opened {
     pub memory: Arc<dyn Memory>,
     /// The gateway's records and counters.
     pub gateway: Arc<dyn paraph_gateway::Store>,
+    /// Issues that agents may cite.
+    pub corpus: Arc<dyn Corpus>,
     /// What looks for damage; nothing where none can be.
     pub verify: Option<Arc<dyn Verify>>,
 }
@@ -39,6 +42,7 @@ pub async fn open(url: &str, options: Options) -> Result<Opened, Error> {
                 threads: MemoryStore::with_events(),
                 memory: Arc::new(MemoryOf::default()),
                 gateway: paraph_gateway::MemoryStore::shared(),
+                corpus: Arc::new(MemoryCorpus::default()),
                 verify: None,
             }),
             Some(_) => Err(wrong(url, "what is only in memory is not encrypted")),
@@ -57,12 +61,13 @@ fn wrong(url: &str, why: &str) -> Error {
 }
 
 /// One store in its roles.
-fn all<S: Threads + Memory + paraph_gateway::Store + Verify>(store: S) -> Opened {
+fn all<S: Threads + Memory + paraph_gateway::Store + Corpus + Verify>(store: S) -> Opened {
     let store = Arc::new(store);
     Opened {
         threads: store.clone(),
         memory: store.clone(),
         gateway: store.clone(),
+        corpus: store.clone(),
         verify: Some(store),
     }
 }

@@ -1,10 +1,11 @@
-//! What no reader of threads comes across: what the gateway keeps, the chains of its audit among it, documents of memory, and what should
+//! What no reader of threads comes across: what the gateway keeps, the chains of its audit among it, documents of memory, the corpus, and what should
 //! refer to something or be no smaller than it.
 //!
 //! Called by `store check`, which reads everything else through the traits that a run uses. Nothing here
 //! changes anything.
 
 use crate::{
+    corpus,
     database::{Database, Fault},
     durable::Durable,
     error::damaged,
@@ -140,6 +141,7 @@ impl<D: Database> Verify for Durable<D> {
                 let mut problems = references(tx).await?;
                 gateway::verify(tx, &codec, &mut problems).await?;
                 memory::verify(tx, &codec, &mut problems).await?;
+                corpus::verify(tx, &codec, &mut problems).await?;
                 Ok(problems)
             })
         }))

@@ -13,6 +13,7 @@ use paraph_graph::{
     PatchKind, RunEnd, RunId, RunQuery, RunStatus, Scope, Source, Standing, TaskId, ThreadStatus,
     Threads,
 };
+use paraph_retrieval::{Batch, Corpus, Cursor, Document, Identity, IssueRef, Kept, Vectors};
 use paraph_store::Sqlite;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ fn golden(format: i64) -> PathBuf {
 }
 
 /// The formats there have been.
-const FORMATS: [i64; 3] = [1, 2, 3];
+const FORMATS: [i64; 4] = [1, 2, 3, 4];
 
 fn id(n: u128) -> Uuid {
     Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 | n)
@@ -129,6 +130,7 @@ async fn write_rest(store: &Sqlite, line: &Line) {
         .await
         .unwrap();
     write_gateway(store).await;
+    write_corpus(store).await;
 }
 
 /// What the gateway keeps: of each kind something, since format 3.
@@ -171,6 +173,56 @@ async fn gateway_is_there(store: &Sqlite) {
     let chain = store.audit("acme", 0, 9).await.unwrap();
     let checked = paraph_gateway::Verifier::check("acme", &chain, &[]).unwrap();
     assert_eq!((checked.entries, checked.details), (3, 3));
+}
+
+/// A corpus with an issue and how far its repository was read, since format 4.
+fn of_corpus() -> Batch {
+    let document = Document {
+        repo: "Acme/Boats".into(),
+        number: 7,
+        title: "It sinks".into(),
+        body: "ünï\u{0}code ".repeat(40),
+        resolution: Some("Fixed.".into()),
+        url: "https://example.org/7".into(),
+        updated_at: "2026-01-31T12:00:00Z".into(),
+        ..Document::default()
+    };
+    Batch {
+        identity: Identity::embedded("test:two", 2),
+        put: vec![Kept {
+            document,
+            vectors: Vectors::of(&[vec![1.0, -0.25]]).unwrap(),
+        }],
+        remove: vec![],
+        cursor: Some(Cursor {
+            repo: "acme/boats".into(),
+            scope: "all".into(),
+            since: None,
+            newest: Some("2026-01-31T12:00:00Z".into()),
+            page: Some("2".into()),
+            finished_at: None,
+        }),
+    }
+}
+
+async fn write_corpus(store: &Sqlite) {
+    store.apply(of_corpus()).await.unwrap();
+}
+
+async fn corpus_is_there(store: &Sqlite) {
+    let should = of_corpus();
+    let state = store.state().await.unwrap();
+    assert_eq!(
+        (state.identity, state.documents),
+        (Some(should.identity), 1)
+    );
+    let id = IssueRef::new("acme/boats", 7);
+    let kept = Corpus::get(store, &id).await.unwrap();
+    assert_eq!(kept.as_ref(), should.put.first());
+    assert_eq!(
+        store.cursors().await.unwrap().first(),
+        should.cursor.as_ref()
+    );
 }
 
 #[tokio::test]
@@ -289,7 +341,11 @@ async fn a_store_of_each_format_is_read_as_it_was_written_and_written_to() {
             // What came with format 3 can be written to a file that was made before.
             write_gateway(&store).await;
         }
+        if format < 4 {
+            write_corpus(&store).await;
+        }
         gateway_is_there(&store).await;
+        corpus_is_there(&store).await;
         is_whole(&store).await;
         drop(store);
 

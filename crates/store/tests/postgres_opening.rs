@@ -101,7 +101,7 @@ async fn a_store_that_cannot_be_opened_says_what_is_wrong_and_what_to_do() {
     let said = refused(&cluster.url(), Options::default()).await;
     for words in [
         "format 77",
-        "knows formats up to 2",
+        "knows formats up to 3",
         "use the version that wrote it",
     ] {
         assert!(said.contains(words), "{said}");

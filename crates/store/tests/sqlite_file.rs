@@ -74,7 +74,7 @@ async fn what_cannot_be_opened_is_refused_in_a_sentence_and_left_as_it_was() {
         newer,
         Error::Newer {
             found: 9,
-            known: 3,
+            known: 4,
             ..
         }
     ));

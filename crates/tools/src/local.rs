@@ -7,13 +7,12 @@
 //!
 //! # Layout
 //! - `folder`: which files are read, and what was left out and why.
-//! - `passage`: a text in passages. `words`: a text in words, brought to a common form.
-//! - `index`: the documents, and which passages fit a query best.
+//! - `passage`: a text in passages.
+//! - `index`: the documents, and which passages fit a query best, by the words and the BM25 of `paraph-retrieval`.
 
 mod folder;
 mod index;
 mod passage;
-mod words;
 
 use std::fmt;
 use std::path::Path;

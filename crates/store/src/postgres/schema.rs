@@ -11,7 +11,11 @@ use deadpool_postgres::{Client, PoolError};
 use tokio_postgres::error::SqlState;
 
 /// The formats so far, as the statements that lead from one to the next.
-const FORMATS: &[&str] = &[include_str!("v1.sql"), include_str!("v2.sql")];
+const FORMATS: &[&str] = &[
+    include_str!("v1.sql"),
+    include_str!("v2.sql"),
+    include_str!("v3.sql"),
+];
 
 /// Brings a database up to date.
 pub(super) async fn up_to_date(client: &Client, at: &Address) -> Result<(), Error> {

@@ -6,10 +6,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::PathBuf;
 
 /// What makes format n+1 of format n, for n from 0.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("v1.sql"),
     include_str!("v2.sql"),
     include_str!("v3.sql"),
+    include_str!("v4.sql"),
 ];
 
 /// How SQLite and `file` know whose a database is: "para" in ASCII.

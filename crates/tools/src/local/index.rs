@@ -3,22 +3,18 @@
 //! Passages are ranked by Okapi BM25 over the words that they have in common with the query; the title of a document
 //! counts with each of its passages. The order is stable: equal ones stand as their documents do.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::folder::{LeftOut, Reason};
 use super::passage::passages;
-use super::words::{wanted, words};
 use crate::page::{readable_html, readable_text};
 use crate::said::cut;
+use paraph_retrieval::{Bm25, wanted, words};
 
 /// What an address of a document begins with.
 pub(super) const SCHEME: &str = "local:";
 
-/// How quickly further occurrences of a word count less.
-const K1: f64 = 1.2;
-/// How much a passage's length counts.
-const B: f64 = 0.75;
 /// The most characters of a title.
 const MAX_TITLE: usize = 300;
 
@@ -39,13 +35,6 @@ pub(super) struct Fit<'i> {
 struct Passage {
     document: usize,
     range: Range<usize>,
-    words: u32,
-}
-
-/// That a word stands so many times in a passage.
-struct Posting {
-    passage: u32,
-    times: u32,
 }
 
 /// Documents and the words of their passages.
@@ -54,8 +43,7 @@ pub(super) struct Index {
     documents: Vec<Document>,
     by_url: HashMap<String, usize>,
     passages: Vec<Passage>,
-    postings: HashMap<String, Vec<Posting>>,
-    words: f64,
+    words: Bm25,
 }
 
 impl Index {
@@ -88,26 +76,10 @@ impl Index {
         let title = words(&document.title);
         for range in passages(&document.text) {
             let own = words(document.text.get(range.clone()).unwrap_or_default());
-            let mut times: BTreeMap<&str, u32> = BTreeMap::new();
-            for word in own.iter().chain(&title) {
-                *times.entry(word).or_default() += 1;
-            }
-            let passage = u32::try_from(self.passages.len()).unwrap_or(u32::MAX);
-            for (word, times) in times {
-                let posting = Posting { passage, times };
-                match self.postings.get_mut(word) {
-                    Some(all) => all.push(posting),
-                    None => {
-                        self.postings.insert(word.to_owned(), vec![posting]);
-                    }
-                }
-            }
-            let count = u32::try_from(own.len() + title.len()).unwrap_or(u32::MAX);
-            self.words += f64::from(count);
+            self.words.add(own.into_iter().chain(title.iter().cloned()));
             self.passages.push(Passage {
                 document: number,
                 range,
-                words: count,
             });
         }
         self.by_url.insert(document.url.clone(), number);
@@ -155,24 +127,12 @@ impl Index {
     }
 
     fn ranked(&self, query: &str) -> Vec<(u32, f64)> {
-        let count = self.passages.len() as f64;
-        let mean = self.words / count.max(1.0);
-        let mut scores: HashMap<u32, f64> = HashMap::new();
-        for word in wanted(&readable_text(query)) {
-            let Some(postings) = self.postings.get(&word) else {
-                continue;
-            };
-            let with = postings.len() as f64;
-            let rarity = (1.0 + (count - with + 0.5) / (with + 0.5)).ln();
-            for Posting { passage, times } in postings {
-                let known = self.passages.get(*passage as usize);
-                let length = f64::from(known.map_or(0, |passage| passage.words));
-                let times = f64::from(*times);
-                let damped = times + K1 * (1.0 - B + B * length / mean.max(1.0));
-                *scores.entry(*passage).or_default() += rarity * times * (K1 + 1.0) / damped;
-            }
-        }
-        let mut ranked: Vec<_> = scores.into_iter().collect();
+        let query = wanted(&readable_text(query));
+        let scores = self
+            .words
+            .scores(query.iter().map(|word| (word.as_str(), 1.0)));
+        let passages = (0_u32..).zip(scores);
+        let mut ranked: Vec<_> = passages.filter(|(_, score)| *score > 0.0).collect();
         ranked.sort_by(|(a, of_a), (b, of_b)| of_b.total_cmp(of_a).then(a.cmp(b)));
         ranked
     }

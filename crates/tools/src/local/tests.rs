@@ -7,8 +7,8 @@ use paraph_gateway::{Gateway, Limits, MemoryStore, Policy, Reply, Scope, ToolCal
 use serde_json::{Value, json};
 
 use super::passage::MAX_CHARS;
-use super::words::{wanted, words};
 use super::*;
+use paraph_retrieval::{wanted, words};
 
 const TEA: [(&str, &str); 4] = [
     (

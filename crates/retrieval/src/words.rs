@@ -17,12 +17,16 @@ const EMPTY_WORDS: [&str; 73] = [
 const MAX_WORD: usize = 64;
 
 /// The words of a text, in order.
-pub(super) fn words(text: &str) -> Vec<String> {
+///
+/// ```
+/// assert_eq!(paraph_retrieval::words("The crew sailed"), ["the", "crew", "sail"]);
+/// ```
+pub fn words(text: &str) -> Vec<String> {
     raw(text).into_iter().map(stem).collect()
 }
 
 /// The words of a query that say what is looked for, sorted, each once; all of them if none does.
-pub(super) fn wanted(query: &str) -> Vec<String> {
+pub fn wanted(query: &str) -> Vec<String> {
     let all = raw(query);
     let says_something = |word: &&String| !EMPTY_WORDS.contains(&word.as_str());
     let mut wanted: Vec<String> = all.iter().filter(says_something).cloned().collect();
