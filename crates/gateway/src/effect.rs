@@ -93,8 +93,9 @@ pub trait Effect: Send + Sync + 'static {
     /// when it is done. What it finds is signed with the arguments, shown to whoever decides, and found in the warrant.
     ///
     /// It is asked again when the signed action is started and once more just before it is handed over. What is not the
-    /// same then is not done: the action has `drifted`. If it fails then, nothing is done either, and it is asked again
-    /// later; if it fails before anything is signed, the call fails. It only looks, within [`Effect::timeout`]. Between
+    /// same then is not done: the action has `drifted`, also if it finds that the arguments fit nothing any more
+    /// ([`ToolError::bad_args`]). If it fails otherwise, nothing is done either, and it is asked again later; if it fails
+    /// before anything is signed, the call fails. It only looks, within [`Effect::timeout`]. Between
     /// its last look and the deed something may still change: an other side that takes conditions should be given them.
     fn resolve(
         &self,

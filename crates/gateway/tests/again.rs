@@ -64,9 +64,10 @@ impl Effect for Gate {
         if let Some((_, deed)) = meanwhile {
             deed.await;
         }
-        match found.strip_prefix('!') {
-            Some(why) => Err(ToolError::new(why)),
-            None => Ok(Resolved::new()
+        match (found.strip_prefix('!'), found.strip_prefix('?')) {
+            (Some(why), _) => Err(ToolError::new(why)),
+            (_, Some(why)) => Err(ToolError::bad_args(why)),
+            _ => Ok(Resolved::new()
                 .target("gate", format!("g_{}", open.number))
                 .precondition("state", found)),
         }
@@ -233,6 +234,22 @@ async fn what_changed_before_the_start_is_shown_and_not_done() {
     assert_eq!(session.call("k", &call()).await, Err(Stop::Drifted));
     assert_eq!((row.sending.times, stage.done()), (0, 0));
     assert_eq!(stage.audit().await, ["proposed", "decided", "drifted"]);
+}
+
+#[tokio::test]
+async fn arguments_that_fit_nothing_any_more_have_drifted_and_are_not_asked_about_again() {
+    for looks in [
+        &["shut", "?it was torn down"][..],
+        &["shut", "shut", "?it was torn down"],
+    ] {
+        let stage = Stage::new(looks);
+        let session = stage.session().await;
+        let row = stage.approved(&session).await;
+        assert_eq!(session.call("k", &call()).await, Err(Stop::Drifted));
+        let row = stage.row(row.id()).await;
+        assert_eq!((row.state, stage.done()), (State::Drifted, 0));
+        assert_eq!(row.ended.unwrap().why, "it was torn down");
+    }
 }
 
 #[tokio::test]

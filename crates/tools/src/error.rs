@@ -8,6 +8,7 @@ use std::time::Duration;
 use paraph_gateway::ToolError;
 use reqwest::Url;
 
+use crate::github::GitHubFault;
 use crate::outbound::shown;
 
 /// Why something could not be set up or fetched.
@@ -129,6 +130,24 @@ pub enum Error {
         folder: String,
         /// What is wrong with it.
         problem: String,
+    },
+    /// An address that is no issue of the GitHub that is configured.
+    #[error("`{address}` is not the address of an issue: {problem}; write {expected}")]
+    NoIssue {
+        /// What was given, shortened.
+        address: String,
+        /// What is wrong with it.
+        problem: String,
+        /// How such an address looks here.
+        expected: String,
+    },
+    /// GitHub did not give or do what it was asked for.
+    #[error("{what}: {fault}")]
+    GitHub {
+        /// What it was asked about, such as `acme/lamp#7`.
+        what: String,
+        /// Why there is nothing.
+        fault: GitHubFault,
     },
     /// A successful answer without what was asked for.
     #[error("{problem}")]

@@ -7,6 +7,7 @@
 //! # Layout
 //! - `outbound`: [`Outbound`], the only HTTP client, and what it lets through.
 //! - `search`, `page`, `weather`, `think`: the tools that every agent can be given.
+//! - `github`: issues of GitHub: evidence about one, listings, and the comment that a person approved.
 //! - `local`: search and pages over a folder of documents, without a network ([`local_sources`]).
 //! - `refund`: the tool that gives money back, after a person has approved it.
 //! - `http`: tools that are one HTTP request, from configuration.
@@ -26,6 +27,7 @@ mod outbound;
 mod arguments;
 mod typed;
 
+mod github;
 mod http;
 mod local;
 mod mcp;
@@ -43,6 +45,10 @@ mod stand_in;
 
 pub use arguments::arguments;
 pub use error::Error;
+pub use github::{
+    DeviceLogin, GITHUB_API_URL, GitHub, GitHubFault, GitHubProgress, GitHubSettings, IssuePage,
+    IssueQuery, REHEARSAL_ISSUE, Target, Viewer, post_triage,
+};
 pub use http::{HttpFormat, HttpMethod, HttpTool, http_tool};
 pub use local::{LocalSources, local_sources};
 pub use mcp::{McpClient, McpOptions, McpPin, McpPins, McpProtocol, McpReview, McpServer, McpTool};

@@ -25,8 +25,8 @@ pub use client::{OutboundSettings, Proxies};
 use resolve::Judging;
 pub use resolve::Lookup;
 pub use target::Base;
-pub(crate) use target::shown;
 use target::{check_public, parse};
+pub(crate) use target::{is_own_machine, shown};
 use unpack::{ACCEPTED, Unpacking, Unreadable};
 
 /// How long a whole exchange may take unless something else is said: shorter than a tool may run, so that the model
@@ -90,6 +90,15 @@ pub struct Fetched {
     pub retry_after: Option<String>,
     /// The body, unpacked.
     pub body: Vec<u8>,
+}
+
+/// An answer with its headers, whatever its status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    /// The body, unpacked.
+    pub(crate) body: Vec<u8>,
 }
 
 /// A request to a server that configuration names.
@@ -160,6 +169,25 @@ impl Outbound {
     /// and to others as [`Outbound::fetch`] would go there, without any header of the request.
     pub(crate) async fn send(&self, request: Request) -> Result<Fetched, Error> {
         self.exchange(request, Named::ByUs).await
+    }
+
+    /// Sends a request to a server that configuration names, once, and gives the answer with its headers. A redirect
+    /// is an answer like any other: whoever asks decides about it.
+    pub(crate) async fn answer(&self, request: Request) -> Result<Answer, Error> {
+        let host = shown(&request.url);
+        let (after, bytes) = (request.total, request.bytes);
+        let whole = async {
+            let response = self.once(&request, Door::Configured).await?;
+            let headers = response.headers().clone();
+            let Fetched { status, body, .. } = read(response, request.url, bytes).await?;
+            Ok(Answer {
+                status,
+                headers,
+                body,
+            })
+        };
+        let ended = tokio::time::timeout(after, whole).await;
+        ended.unwrap_or(Err(Error::Timeout { host, after }))
     }
 
     /// A client for servers that configuration names and that answer in streams: the guard's look-ups and no

@@ -2,6 +2,7 @@
 
 use paraph_models::{RetryPolicy, Settings, ToolMode, providers};
 use paraph_store::Options;
+use paraph_tools::GITHUB_API_URL;
 
 /// How a setting's value is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,11 @@ pub(crate) fn settings() -> Vec<Setting> {
         Setting::new("tavily.base_url", &["TAVILY_BASE_URL"]).kind(Kind::Address),
         Setting::new("open_meteo.base_url", &["OPEN_METEO_BASE_URL"]).kind(Kind::Address),
         Setting::new("open_meteo.geocoding_url", &["OPEN_METEO_GEOCODING_URL"]).kind(Kind::Address),
+        Setting::new("github.token", &["GITHUB_TOKEN"]).kind(Kind::Secret),
+        Setting::new("github.api_url", &["GITHUB_API_URL"])
+            .kind(Kind::Address)
+            .default(GITHUB_API_URL),
+        Setting::new("github.client_id", &["GITHUB_CLIENT_ID"]),
         Setting::new("refund.base_url", &["REFUND_BASE_URL"]).kind(Kind::Address),
         Setting::new("refund.token", &["REFUND_TOKEN"]).kind(Kind::Secret),
         Setting::new("refund.ledger", &["REFUND_LEDGER"]),

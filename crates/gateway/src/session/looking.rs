@@ -66,6 +66,8 @@ impl Session {
         }
         let signed = &row.action.said;
         match resolved(tool, &signed.args).await {
+            // What was signed fits nothing any more.
+            Err(error) if error.bad_args => Sight::Drifted(error.text, Vec::new()),
             Err(error) => Sight::Unclear(error.text),
             Ok(now) => {
                 let changed = signed.resolved.changes(&now);

@@ -73,7 +73,7 @@ impl Base {
         }
         match url.scheme() {
             "https" => {}
-            "http" if plain || is_loopback(&url) => {}
+            "http" if plain || is_own_machine(&url) => {}
             "http" => {
                 return refuse(
                     "plain http is for this machine only, unless it is allowed for this address",
@@ -199,7 +199,8 @@ pub(crate) fn literal(url: &Url) -> Option<std::net::IpAddr> {
     host.trim_matches(['[', ']']).parse().ok()
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether an address is one of this machine.
+pub(crate) fn is_own_machine(url: &Url) -> bool {
     match literal(url) {
         Some(address) => address.is_loopback(),
         None => url.host_str().is_some_and(|name| name == "localhost"),

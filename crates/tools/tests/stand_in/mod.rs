@@ -1,4 +1,4 @@
-//! A small HTTP server for tests, and on it stand-ins for Tavily and Open-Meteo with the fields they document.
+//! A small HTTP server for tests, and on it stand-ins for Tavily, Open-Meteo and GitHub with the fields they document.
 //!
 //! Used by the tests of this crate, in other crates by `#[path]`; it needs the standard library and `serde_json`, and
 //! knows nothing of Paraph. Each server listens on a free port of this machine, remembers what it was asked, and ends
@@ -10,6 +10,7 @@
     reason = "each test uses a part of it, be it from a test crate or from inside one"
 )]
 
+pub mod github;
 pub mod open_meteo;
 pub mod tavily;
 
