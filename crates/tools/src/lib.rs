@@ -17,6 +17,13 @@
 //! - `typed`: from a function with typed arguments to a tool.
 //! - `setting`: values of configuration that may be secret.
 //! - `said`: servers' own words, made fit for our errors.
+#![cfg_attr(
+    test,
+    allow(
+        clippy::duplicate_mod,
+        reason = "the server that unit tests talk to has the world of the rehearsal behind it"
+    )
+)]
 
 mod error;
 mod said;

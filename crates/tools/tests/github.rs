@@ -211,7 +211,7 @@ async fn a_page_that_is_missing_or_elsewhere_is_named() {
         .pointer_mut("/repositories/0/issues/0/comments")
         .unwrap() = json!(more);
     let second = |seen: &Seen, _| {
-        (seen.parameter("page").as_deref() == Some("2"))
+        (seen.path().ends_with("/comments") && seen.parameter("page").as_deref() == Some("2"))
             .then(|| Answer::json(404, &json!({"message": "Not Found"})))
     };
     let server = github::GitHub::with(world.clone(), Box::new(second));

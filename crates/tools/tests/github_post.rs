@@ -191,7 +191,7 @@ async fn what_was_approved_is_there_once_byte_for_byte_and_the_label_is_added() 
     assert_eq!(stage.server.sent("POST"), []);
     assert!(
         question.says.starts_with(
-            "Post a comment of 57 characters on issue acme/lamp#7 at http://127.0.0.1:"
+            "Post a comment of 63 characters on issue acme/lamp#7 at http://127.0.0.1:"
         ),
         "{}",
         question.says

@@ -44,6 +44,10 @@ pub(super) struct Answered {
     pub(super) body: Vec<u8>,
 }
 
+/// What a test says to a request.
+#[cfg(test)]
+pub(super) type Tell = Box<dyn Fn(&Asked) -> Result<Answered, Error> + Send + Sync>;
+
 /// Where requests go.
 pub(super) enum Backend {
     /// To a server.
@@ -52,7 +56,7 @@ pub(super) enum Backend {
     Local(Local),
     /// To what a test says.
     #[cfg(test)]
-    Told(Box<dyn Fn(&Asked) -> Result<Answered, Error> + Send + Sync>),
+    Told(Tell),
 }
 
 /// A server, and what it is sent to be let in.

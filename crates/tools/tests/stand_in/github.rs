@@ -19,6 +19,9 @@ pub const NOW: &str = "2026-12-01T00:00:00Z";
 /// What a request is answered instead of what is so.
 pub type Fault = Box<dyn Fn(&Seen, usize) -> Option<Answer> + Send + Sync>;
 
+/// What an answer becomes after what it is about was done.
+pub type After = Box<dyn Fn(&Seen, Answer) -> Answer + Send + Sync>;
+
 /// A server with a world behind it.
 pub struct GitHub {
     server: StandIn,
@@ -38,11 +41,7 @@ impl GitHub {
     }
 
     /// One whose answers are changed after what they are about was done, besides.
-    pub fn behind(
-        described: Value,
-        fault: Fault,
-        after: Box<dyn Fn(&Seen, Answer) -> Answer + Send + Sync>,
-    ) -> GitHub {
+    pub fn behind(described: Value, fault: Fault, after: After) -> GitHub {
         let shared = Arc::new(Mutex::new(World::new(described.clone(), "")));
         let (own, count) = (shared.clone(), Mutex::new(0));
         let server = StandIn::start(move |seen| {

@@ -115,7 +115,7 @@ impl<'b> Renderer<'b> {
             "ssh_url": format!("git@github.com:{}.git", name(repository)),
             "svn_url": format!("https://github.com/{}", name(repository)),
             "default_branch": "main", "has_issues": has("has_issues", true), "has_projects": false,
-            "has_wiki": false, "has_pages": false, "has_discussions": false, "homepage": null,
+            "has_wiki": false, "has_downloads": true, "has_pages": false, "has_discussions": false, "homepage": null,
             "language": "Rust", "archived": has("archived", false), "disabled": false, "mirror_url": null,
             "license": null, "pushed_at": LONG_AGO, "created_at": LONG_AGO, "updated_at": LONG_AGO,
         });
