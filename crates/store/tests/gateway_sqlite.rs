@@ -451,3 +451,30 @@ fn told(row: &ActionRow, kind: EventKind) -> paraph_gateway::Draft {
     };
     event.with("version", row.version).draft()
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guard_of_the_audit_that_somebody_took_away_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let _store = open(&path, None).await;
+    assert_eq!(
+        Sqlite::complaints(&path).await.unwrap(),
+        Vec::<String>::new()
+    );
+    let gone = |name: &str| {
+        format!("the trigger `{name}` is gone: nothing keeps the audit from being changed")
+    };
+    let file = Connection::open(&path).unwrap();
+    file.execute_batch(
+        "DROP TRIGGER gateway_audit_delete; DROP TRIGGER gateway_audit_detail_update; \
+         CREATE TRIGGER gateway_audit_detail_update BEFORE UPDATE ON gateway_audit_detail BEGIN SELECT 1; END;",
+    )
+    .unwrap();
+    assert_eq!(
+        Sqlite::complaints(&path).await.unwrap(),
+        [
+            gone("gateway_audit_delete"),
+            gone("gateway_audit_detail_update")
+        ]
+    );
+}

@@ -14,6 +14,21 @@ use std::{path::Path, time::Duration};
 /// How many complaints of SQLite are told.
 const COMPLAINTS: &str = "PRAGMA integrity_check(100)";
 
+/// The triggers that keep the audit as it was written, with their statements; none in a file from before there was one.
+const TRIGGERS: &str =
+    "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'gateway_audit_*'";
+const AUDIT: &str =
+    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'gateway_audit'";
+
+/// Which there have to be.
+const KEEPERS: [&str; 5] = [
+    "gateway_audit_update",
+    "gateway_audit_delete",
+    "gateway_audit_insert",
+    "gateway_audit_detail_update",
+    "gateway_audit_detail_insert",
+];
+
 impl Sqlite {
     /// Copies the file, as of one moment, into a new file for its owner only. What is encrypted stays so.
     ///
@@ -71,7 +86,8 @@ impl Sqlite {
         connection::open_to_others(path.as_ref())
     }
 
-    /// What SQLite finds wrong with the file; nothing if it is in order.
+    /// What SQLite finds wrong with the file, and which of the triggers that guard the audit are not there as they were
+    /// made; nothing if it is in order.
     ///
     /// # Errors
     /// [`Error::Open`] if the file cannot be read at all.
@@ -86,10 +102,32 @@ impl Sqlite {
             });
             let mut found = found.map_err(|e| place.refused(&e))?;
             found.retain(|complaint| complaint != "ok");
+            let gone = place.patiently(|| unguarded(&connection));
+            found.extend(gone.map_err(|e| place.refused(&e))?);
             Ok(found)
         })
         .await
     }
+}
+
+/// What keeps nobody from changing the audit any more. Somebody has taken it away: no version of ours does.
+fn unguarded(connection: &rusqlite::Connection) -> rusqlite::Result<Vec<String>> {
+    if connection.query_row(AUDIT, [], |row| row.get::<_, i64>(0))? == 0 {
+        return Ok(Vec::new());
+    }
+    let mut list = connection.prepare(TRIGGERS)?;
+    let there = list.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let there: Vec<(String, String)> = there.collect::<rusqlite::Result<_>>()?;
+    let guards = |name: &str| {
+        let mut own = there.iter().filter(|(found, _)| found == name);
+        own.any(|(_, statement)| statement.contains("RAISE(ABORT"))
+    };
+    let gone = KEEPERS.into_iter().filter(|name| !guards(name));
+    Ok(gone
+        .map(|name| {
+            format!("the trigger `{name}` is gone: nothing keeps the audit from being changed")
+        })
+        .collect())
 }
 
 /// A file that is there: none is made by looking at it.
