@@ -1,10 +1,12 @@
 //! The command line. What it takes is a contract; see `paraph --help`.
 
+mod corpus;
 mod files;
 mod policy;
 mod signed;
 mod stored;
 
+pub(crate) use corpus::*;
 pub(crate) use files::*;
 pub(crate) use policy::*;
 pub(crate) use signed::*;
@@ -113,6 +115,11 @@ pub(crate) enum Command {
     Audit {
         #[command(subcommand)]
         command: AuditCommand,
+    },
+    /// Bring in issues that agents may cite, search them, and fit what counts as related
+    Corpus {
+        #[command(subcommand)]
+        command: CorpusCommand,
     },
     /// Check, measure, back up or migrate the store
     Store {

@@ -295,7 +295,7 @@ fn default_of(
 }
 
 /// What a model needs from outside.
-fn model_settings(config: &Config) -> Result<Settings, Failure> {
+pub(crate) fn model_settings(config: &Config) -> Result<Settings, Failure> {
     let text = |key: &str| Ok::<_, Failure>(config.get(key)?.map(|found| found.text));
     let mut by_name = BTreeMap::new();
     for provider in providers() {

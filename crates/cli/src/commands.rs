@@ -6,6 +6,7 @@ mod audit;
 mod check;
 mod completions;
 mod config_show;
+mod corpus;
 mod doctor;
 mod drive;
 mod eval;
@@ -55,6 +56,7 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
         Command::Approvals { command } => approvals::run(&command),
         Command::Kill { command } => kill::run(&command),
         Command::Audit { command } => audit::run(&command),
+        Command::Corpus { command } => corpus::run(&command),
         Command::Store { command } => store::run(&command),
         Command::Graph(args) => graph::draw(&args),
         Command::Explain(args) => explain::explain(&args),

@@ -14,6 +14,7 @@
 //!   checked. `tools`: what such agents can be given, made from the configuration. `mcp`: the servers that they use.
 //! - `output`, `terminal`, `trace`, `lines`: standard output, what a terminal can show, the live trace
 //!   on standard error, and events as JSON lines.
+//! - `corpus`: the issues that agents may cite, ready to be searched; `tracker`: where they come from.
 //! - `patience`: opening files that may keep a reader waiting. `writing`: where files for output really are.
 //! - `signals`, `logging`: interrupts, and the log of the libraries.
 //! - `person`, `hook`: who decides here, and whom the settings want told when something waits. `anchors`: where those
@@ -28,6 +29,7 @@ mod cells;
 mod choice;
 mod commands;
 mod config;
+mod corpus;
 mod failure;
 mod hook;
 mod lines;
@@ -46,6 +48,7 @@ mod suggest;
 mod terminal;
 mod tools;
 mod trace;
+mod tracker;
 mod writing;
 
 use clap::Parser as _;

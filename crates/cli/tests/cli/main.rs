@@ -13,6 +13,7 @@ mod audit;
 mod called;
 mod canaries;
 mod configuration;
+mod corpus;
 mod decisions;
 #[cfg(target_os = "linux")]
 mod desk;
