@@ -91,16 +91,13 @@ pub(crate) fn settings() -> Vec<Setting> {
         Setting::new("tavily.base_url", &["TAVILY_BASE_URL"]).kind(Kind::Address),
         Setting::new("open_meteo.base_url", &["OPEN_METEO_BASE_URL"]).kind(Kind::Address),
         Setting::new("open_meteo.geocoding_url", &["OPEN_METEO_GEOCODING_URL"]).kind(Kind::Address),
-<<<<<<< HEAD
         Setting::new("github.token", &["GITHUB_TOKEN"]).kind(Kind::Secret),
         Setting::new("github.api_url", &["GITHUB_API_URL"])
             .kind(Kind::Address)
             .default(GITHUB_API_URL),
         Setting::new("github.client_id", &["GITHUB_CLIENT_ID"]),
-=======
         Setting::new("corpus.embedder", &["PARAPH_CORPUS_EMBEDDER"]).kind(Kind::Address),
         Setting::new("corpus.repos", &["PARAPH_CORPUS_REPOS"]),
->>>>>>> 89062bb (Add paraph corpus: ingest from files, search, stats, calibrate with a picture, export)
         Setting::new("refund.base_url", &["REFUND_BASE_URL"]).kind(Kind::Address),
         Setting::new("refund.token", &["REFUND_TOKEN"]).kind(Kind::Secret),
         Setting::new("refund.ledger", &["REFUND_LEDGER"]),
