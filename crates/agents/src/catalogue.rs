@@ -77,7 +77,7 @@ pub fn builtin() -> Vec<AgentInfo> {
         tools: reading(&research::TOOLS_OF_RESEARCHERS).collect(),
         limits: research::limits(),
     };
-    vec![support, weather, research]
+    vec![support, weather, research, triage_info()]
 }
 
 /// The triage agent, as the others are listed.

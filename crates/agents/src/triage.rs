@@ -88,6 +88,9 @@ const HUMAN: &str = "human_review";
 const APPROVAL: &str = "await_approval";
 const EXECUTE: &str = "execute";
 
+/// How long a person has to decide about a comment.
+const TO_DECIDE: std::time::Duration = std::time::Duration::from_secs(48 * 3_600);
+
 /// What a run may use unless told otherwise: 8 decisions, 8 calls, 60,000 tokens, ten minutes.
 pub(crate) fn limits() -> Limits {
     Limits {
@@ -164,7 +167,13 @@ fn policy(posts: bool, (allow, deny): (&[String], &[String])) -> Policy {
         return rules;
     }
     rules
-        .ask(POST, Ask::default())
+        .ask(
+            POST,
+            Ask {
+                expires: TO_DECIDE,
+                ..Ask::default()
+            },
+        )
         .bound(POST, "/owner", "owner")
         .bound(POST, "/repo", "repository")
         .bound(POST, "/number", "issue")

@@ -11,7 +11,9 @@ use crate::mcp::Servers;
 use crate::output::note;
 use crate::research::StartedResearch;
 use crate::started::{Started, StartedFile};
+use crate::stores::Kept;
 use crate::terminal::printable;
+use crate::triage::StartedTriage;
 use paraph_agents::{
     Agent, AgentFile, AgentInfo, AgentSpec, Checked, Parts, ResearchSettings, Stores, ToolInfo,
     Voice, declared, declared_drawing, declared_reader, research, sample_tools, support,
@@ -29,6 +31,8 @@ use std::sync::Arc;
 pub(crate) const WEATHER: &str = "weather";
 /// The agent that looks things up and reports.
 pub(crate) const RESEARCH: &str = "research";
+/// The agent that looks after issues.
+pub(crate) const TRIAGE: &str = "triage";
 /// The agent that answers customers.
 const SUPPORT: &str = "support";
 
@@ -60,6 +64,10 @@ pub(crate) struct Said<'a> {
     pub(crate) rehearsed: bool,
     /// How research is done.
     pub(crate) research: Option<&'a StartedResearch>,
+    /// Which issue triage is about, and how it is done.
+    pub(crate) triage: Option<&'a StartedTriage>,
+    /// The store, where an agent reads more there than its threads.
+    pub(crate) kept: Option<&'a Kept>,
 }
 
 impl<'a> Said<'a> {
@@ -74,6 +82,8 @@ impl<'a> Said<'a> {
             resumed: true,
             rehearsed: started.is_rehearsed(),
             research: started.research.as_ref(),
+            triage: started.triage.as_ref(),
+            kept: None,
         }
     }
 }
@@ -183,6 +193,9 @@ impl Described {
             let name = &self.info.name;
             if name == RESEARCH {
                 return crate::research::open(config, (stores, &self.info), said);
+            }
+            if name == TRIAGE {
+                return crate::triage::open(config, (stores, &self.info), said).await;
             }
             let tools = match (&**name, said.rehearsed) {
                 (WEATHER, true) => sample_tools(),
@@ -364,6 +377,9 @@ pub(crate) fn own(
     if name == RESEARCH {
         let settings = ResearchSettings::default();
         return research(stores, tools, settings, (allow, deny)).map_err(Failure::usage);
+    }
+    if name == TRIAGE {
+        return crate::triage::reader(stores);
     }
     let agent = match tools.into_iter().next() {
         Some(refund) => support_that_refunds(stores, dialect, refund, allow, deny),

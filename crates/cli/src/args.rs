@@ -5,12 +5,14 @@ mod files;
 mod policy;
 mod signed;
 mod stored;
+mod triage;
 
 pub(crate) use corpus::*;
 pub(crate) use files::*;
 pub(crate) use policy::*;
 pub(crate) use signed::*;
 pub(crate) use stored::*;
+pub(crate) use triage::*;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args as Group, Parser, Subcommand, ValueEnum};
@@ -64,7 +66,8 @@ pub(crate) enum Command {
                       paraph run support \"And how much?\" --thread case-7\n  \
                       paraph run support --thread case-7 --from 01920000-…\n  \
                       paraph run planner/agent.toml \"Plan a day in Basel\" --var language=French\n  \
-                      paraph run research \"Which chunk size works best?\" --sources notes -o report.html"
+                      paraph run research \"Which chunk size works best?\" --sources notes -o report.html\n  \
+                      paraph run triage https://github.com/OWNER/REPO/issues/1"
     )]
     Run(Box<RunArgs>),
     /// List the agents there are
@@ -85,6 +88,11 @@ pub(crate) enum Command {
     Eval {
         #[command(subcommand)]
         command: EvalCommand,
+    },
+    /// See what triage would do with issues
+    Triage {
+        #[command(subcommand)]
+        command: TriageCommand,
     },
     /// Print the JSON Schema of a file, for editors
     Schema {
@@ -162,7 +170,7 @@ pub(crate) struct SourceArgs {
 pub(crate) struct RunArgs {
     /// The agent's name (`paraph agents` lists them), or its file, which ends in .toml
     pub(crate) agent: String,
-    /// What to do; `-` reads it from standard input
+    /// What to do; `-` reads it from standard input. For triage the issue's address; without it a rehearsal is made
     pub(crate) task: Option<String>,
     /// The model: provider:name, `rehearsal` (rule-based, needs no key), scripted:FILE, record:DIR,SPEC
     /// (writes down what it says) or replay:DIR (says it again)
@@ -230,7 +238,8 @@ pub(crate) struct ResearchArgs {
     /// Ask back if the question can be understood in several ways
     #[arg(long)]
     pub(crate) clarify: bool,
-    /// Another model for a part: researcher, compressor, supervisor, red_team or writer; repeatable
+    /// Another model for a part: researcher, compressor, supervisor, red_team or writer (of triage: diagnosis or
+    /// reviewer); repeatable
     #[arg(long = "role", value_name = "PART=SPEC", action = ArgAction::Append, value_parser = variable)]
     pub(crate) roles: Vec<(String, String)>,
 }

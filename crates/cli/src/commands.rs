@@ -21,6 +21,7 @@ mod runs;
 mod schema;
 mod store;
 mod threads;
+mod triage;
 
 pub(crate) use approvals::lineage;
 
@@ -50,6 +51,7 @@ pub(crate) fn dispatch(args: Args) -> Result<u8, Failure> {
         Command::Check(args) => check::check(&args),
         Command::Policy { command } => policy::run(&command),
         Command::Eval { command } => eval::run(&command),
+        Command::Triage { command } => triage::run(&command),
         Command::Schema { command } => schema::print(&command),
         Command::Threads { command } => threads::run(&command),
         Command::Runs { command } => runs::run(&command),
@@ -81,16 +83,9 @@ fn check_clock(now: SystemTime) -> Result<(), Failure> {
 
 /// The built-in agent of this name.
 pub(crate) fn agent(name: &str) -> Result<AgentInfo, Failure> {
-    /// Agents that this version does not have yet.
-    const LATER: [&str; 1] = ["triage"];
     let all = builtin();
     if let Some(found) = all.iter().find(|agent| agent.name == name) {
         return Ok(found.clone());
-    }
-    if LATER.contains(&name) {
-        return Err(Failure::Usage(format!(
-            "the agent `{name}` comes in a later version; `paraph agents` lists what there is"
-        )));
     }
     if name.contains(char::is_whitespace) {
         return Err(Failure::Usage(format!(

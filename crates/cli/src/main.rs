@@ -49,6 +49,7 @@ mod terminal;
 mod tools;
 mod trace;
 mod tracker;
+mod triage;
 mod writing;
 
 use clap::Parser as _;

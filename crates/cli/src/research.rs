@@ -2,7 +2,7 @@
 //!
 //! What is said is stored with the run, so that whoever takes it up does the same.
 
-use crate::application::{Opened, RESEARCH, Said};
+use crate::application::{Opened, RESEARCH, Said, TRIAGE};
 use crate::args::RunArgs;
 use crate::choice::chosen;
 use crate::config::{Config, micro_dollars};
@@ -66,7 +66,7 @@ pub(crate) fn said(
             ("--checkpoint-every", said.checkpoint_every.is_some()),
             ("--checkpoint-cost", said.checkpoint_cost.is_some()),
             ("--clarify", said.clarify),
-            ("--role", !said.roles.is_empty()),
+            ("--role", !said.roles.is_empty() && agent.name != TRIAGE),
             ("--output", args.printing.output.is_some()),
         ];
         return match given.iter().find(|(_, given)| *given) {

@@ -4,6 +4,7 @@
 use crate::choice::spoken_by;
 use crate::failure::Failure;
 use crate::research::StartedResearch;
+use crate::triage::StartedTriage;
 use paraph_agents::{Case, caller_of};
 use paraph_gateway::{Dialect, Limits, LoopRule};
 use paraph_graph::{CheckpointId, RunRow};
@@ -48,6 +49,9 @@ pub(crate) struct Started {
     /// How research is done, if it is that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) research: Option<StartedResearch>,
+    /// Which issue triage is about, if it is that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) triage: Option<StartedTriage>,
 }
 
 /// The file of an agent as it was when the run began.
@@ -84,6 +88,7 @@ pub(crate) struct Chosen<'a> {
     pub(crate) deny: &'a [String],
     pub(crate) file: Option<StartedFile>,
     pub(crate) research: Option<StartedResearch>,
+    pub(crate) triage: Option<StartedTriage>,
 }
 
 impl Started {
@@ -105,6 +110,7 @@ impl Started {
             deny: chosen.deny.to_vec(),
             file: chosen.file,
             research: chosen.research,
+            triage: chosen.triage,
         }
     }
 

@@ -45,6 +45,13 @@ pub(crate) struct Kept {
     anchoring: Option<Arc<Anchoring>>,
 }
 
+/// Where it is, without a password.
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Kept").field(&self.shown).finish()
+    }
+}
+
 impl Kept {
     /// Opens the store of the settings, and makes it if it is not there.
     pub(crate) async fn open(config: &Config) -> Result<Kept, Failure> {

@@ -27,7 +27,7 @@ pub struct SampleIssue {
 /// The corpus of a rehearsal.
 #[derive(Clone, Debug)]
 pub struct SampleSnippets {
-    issues: Vec<(SampleIssue, BTreeSet<String>)>,
+    issues: Vec<Indexed>,
     /// In how many issues each word stands.
     common: BTreeMap<String, usize>,
     floor: f64,
@@ -35,16 +35,31 @@ pub struct SampleSnippets {
     foreign: usize,
 }
 
+/// An issue with its words.
+#[derive(Clone, Debug)]
+struct Indexed {
+    issue: SampleIssue,
+    title: BTreeSet<String>,
+    text: BTreeSet<String>,
+}
+
+/// What a word of the text counts beside one of the title.
+const IN_TEXT: f64 = 0.6;
+
+/// How many telling words a query about something else has: as few as a short issue.
+const FOREIGN_WORDS: usize = 4;
+
 impl SampleSnippets {
     /// Of these issues. Its floor is what none of the sentences of texts about something else reaches.
     pub fn new(issues: Vec<SampleIssue>) -> SampleSnippets {
-        let with_words = |issue: SampleIssue| {
-            let words = words(&format!("{} {}", issue.title, issue.text));
-            (issue, words)
+        let indexed = |issue: SampleIssue| Indexed {
+            title: words(&issue.title),
+            text: words(&issue.text),
+            issue,
         };
-        let issues: Vec<_> = issues.into_iter().map(with_words).collect();
+        let issues: Vec<_> = issues.into_iter().map(indexed).collect();
         let mut common = BTreeMap::new();
-        for word in issues.iter().flat_map(|(_, words)| words) {
+        for word in issues.iter().flat_map(|one| one.title.union(&one.text)) {
             *common.entry(word.clone()).or_insert(0) += 1;
         }
         let mut made = SampleSnippets {
@@ -73,22 +88,27 @@ impl SampleSnippets {
         (1.0 + all / (1.0 + having)).ln()
     }
 
-    /// The issues with their scores, the best first: the share of the query's weight whose words stand in the issue.
+    /// The issues with their scores, the best first: the share of the query's weight whose words stand in the
+    /// issue, those of its title counting more.
     fn ranked(&self, query: &str) -> Vec<(f64, &SampleIssue)> {
         let query = words(query);
         let whole: f64 = query.iter().map(|word| self.weight(word)).sum();
-        let score = |(issue, words): &'_ (SampleIssue, BTreeSet<String>)| {
-            let shared: f64 = query
-                .intersection(words)
-                .map(|word| self.weight(word))
-                .sum();
-            let share = if whole > 0.0 { shared / whole } else { 0.0 };
-            (share, issue.number)
+        let counts = |one: &Indexed, word: &String| match (
+            one.title.contains(word),
+            one.text.contains(word),
+        ) {
+            (true, _) => self.weight(word),
+            (false, true) => self.weight(word) * IN_TEXT,
+            (false, false) => 0.0,
+        };
+        let score = |one: &Indexed| -> f64 {
+            let shared: f64 = query.iter().map(|word| counts(one, word)).sum();
+            if whole > 0.0 { shared / whole } else { 0.0 }
         };
         let mut all: Vec<(f64, &SampleIssue)> = self
             .issues
             .iter()
-            .map(|entry| (score(entry).0, &entry.0))
+            .map(|one| (score(one), &one.issue))
             .collect();
         all.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(one.number.cmp(&other.number)));
         all
@@ -123,21 +143,17 @@ impl Snippets for SampleSnippets {
     }
 }
 
-/// Queries about something else: titles and opening sentences of the documents of the research rehearsal, each as long
-/// as a short issue.
+/// Queries about something else: a few words at a time out of the documents of the research rehearsal.
 fn foreign_queries() -> Vec<String> {
     let mut all = Vec::new();
     for (_, text) in sample_documents() {
-        let plain: Vec<&str> = text
-            .lines()
-            .map(|line| line.trim_start_matches(['#', ' ', '-']))
-            .collect();
-        let plain = plain.join(" ");
-        let sentences: Vec<&str> = plain.split(". ").map(str::trim).collect();
-        let long = sentences
-            .into_iter()
-            .filter(|sentence| words(sentence).len() >= 4);
-        all.extend(long.map(str::to_owned));
+        let lower = text.to_lowercase();
+        let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).collect();
+        let telling: Vec<&str> = words.into_iter().filter(|word| tells(word)).collect();
+        let queries = telling
+            .chunks(FOREIGN_WORDS)
+            .filter(|words| words.len() == FOREIGN_WORDS);
+        all.extend(queries.map(|words| words.join(" ")));
     }
     all
 }
@@ -190,8 +206,14 @@ const EMPTY: [&str; 40] = [
 fn words(text: &str) -> BTreeSet<String> {
     let lower = text.to_lowercase();
     let all = lower.split(|c: char| !c.is_alphanumeric() && c != '_');
-    let telling = all.filter(|word| word.chars().count() >= 4 && !EMPTY.contains(word));
-    telling.map(|word| word.chars().take(5).collect()).collect()
+    all.filter(|word| tells(word))
+        .map(|word| word.chars().take(5).collect())
+        .collect()
+}
+
+/// Whether a word in small letters says what a text is about.
+fn tells(word: &str) -> bool {
+    word.chars().count() >= 4 && !EMPTY.contains(&word)
 }
 
 #[cfg(test)]

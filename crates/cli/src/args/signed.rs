@@ -82,6 +82,9 @@ pub(crate) struct ApprovalsListArgs {
     /// edited, drifted, cancelled, superseded or answered
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<String>,
+    /// The issues that triage left to people, instead of actions
+    #[arg(long, conflicts_with_all = ["all", "state"])]
+    pub(crate) handoffs: bool,
     #[command(flatten)]
     pub(crate) out: StoredArgs,
 }

@@ -7,10 +7,12 @@ mod asking;
 mod decide;
 mod differences;
 mod edit;
+mod handoffs;
 mod lineage;
 mod list;
 mod settle;
 mod show;
+mod triaged;
 mod watch;
 
 pub(super) use asking::{Asked, answer, ask};
@@ -44,7 +46,10 @@ pub(super) fn run(command: &ApprovalsCommand) -> Result<u8, Failure> {
         ApprovalsCommand::List(args) => on_listed(
             &args.out.store,
             ("actions", args.out.json),
-            async |kept, _| list::list(&kept, args).await,
+            async |kept, _| match args.handoffs {
+                true => handoffs::list(&kept, args).await,
+                false => list::list(&kept, args).await,
+            },
         ),
         ApprovalsCommand::Show(args) => on_store(&args.out.store, async |kept, config| {
             show::show(&kept, &config, args).await

@@ -239,6 +239,11 @@ fn in_words(
     detail: Option<&str>,
     (again, flag): (Option<&str>, &str),
 ) -> String {
+    if let Some(triage) = result.triage()
+        && let Some(text) = triage.handed_over().or_else(|| triage.posted())
+    {
+        return printable(&text);
+    }
     if let Some(answer) = result.answer() {
         if *result.stop() != Stop::Success {
             let reason = printable_line(&result.stop().explain().reason, SAYS);

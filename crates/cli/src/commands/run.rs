@@ -3,7 +3,7 @@
 use super::approvals::take_back;
 use super::drive::{Driver, say_if_not};
 use super::follow::{Printing, Told};
-use crate::application::{Described, Said, WEATHER};
+use crate::application::{Described, Said, TRIAGE, WEATHER};
 use crate::args::RunArgs;
 use crate::choice::{check_price, choose, limits};
 use crate::config::{Config, Source};
@@ -15,6 +15,7 @@ use crate::started::{Chosen, Started};
 use crate::stores::{Kept, file_of};
 use crate::terminal::{Screen, printable};
 use crate::trace::Trace;
+use crate::triage::StartedTriage;
 use paraph_agents::{Agent, AgentInfo, AgentRun, Case, Stores, Terms, weather_by_hand};
 use paraph_gateway::LoopRule;
 use paraph_graph::{CheckpointId, RunId, RunQuery};
@@ -44,13 +45,19 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     super::threads::retention(&config)?;
     let from = args.from.as_deref();
     let from = from.map(|id| super::threads::checkpoint(id, "--from"));
+    let triage = crate::triage::said(args, &described.info, &config)?;
     let asking = Asking {
         user: args.user,
-        task: task(args, &described)?,
+        task: match &triage {
+            Some(_) if args.task.is_none() && args.from.is_some() => None,
+            Some(triage) => Some(triage.target.url()),
+            None => task(args, &described)?,
+        },
         by_hand: args.vanilla,
         from: from.transpose()?,
         variables,
         research: crate::research::said(args, &described.info, &screen)?,
+        triage,
     };
     let terms = terms(args, &described, &config, &asking)?;
     let printing = Printing::of(&args.printing, file_of(&store.text).as_deref())?;
@@ -64,6 +71,8 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             resumed: false,
             rehearsed: is_rehearsal(&terms),
             research: asking.research.as_ref(),
+            triage: asking.triage.as_ref(),
+            kept: Some(&kept),
         };
         if !args.vanilla {
             is_its_own(&kept, &terms.thread, &described.info).await?;
@@ -82,6 +91,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         if !args.printing.quiet {
             tell_of_ways(args, &described, said);
             tell_of_refunds(&described, &config)?;
+            if let Some(triage) = &asking.triage {
+                crate::triage::tell(triage, &config)?;
+            }
         }
         opened.warn();
         if !args.printing.quiet {
@@ -192,6 +204,8 @@ struct Asking {
     variables: BTreeMap<String, String>,
     /// How research is done.
     research: Option<StartedResearch>,
+    /// Which issue triage is about.
+    triage: Option<StartedTriage>,
 }
 
 impl Asking {
@@ -231,8 +245,10 @@ impl Asking {
 }
 
 fn flags(args: &RunArgs) -> Vec<(&'static str, &'static str, Option<&str>)> {
+    // Without an issue triage is rehearsed, whatever keys are there.
+    let rehearsed = (args.agent == TRIAGE && args.task.is_none()).then_some("rehearsal");
     let mut flags = vec![
-        ("model", "--model", args.model.as_deref()),
+        ("model", "--model", args.model.as_deref().or(rehearsed)),
         ("store", "--store", args.store.store.as_deref()),
         ("loop", "--loop", args.loops.as_deref()),
     ];
@@ -270,6 +286,7 @@ fn terms(
         deny: &args.deny,
         file: described.started_file(&asking.variables, own_models(config)?),
         research: asking.research.clone(),
+        triage: asking.triage.clone(),
     };
     let arguments = Started::now(chosen, &choice.spec).to_value()?;
     Ok(Terms {

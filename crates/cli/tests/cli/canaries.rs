@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Every secret that can be set but the keys of the store, and two of an agent's file, with a value of their own. None of
 /// them has a shape by which it could be known.
-const SECRETS: [(&str, &str); 15] = [
+const SECRETS: [(&str, &str); 16] = [
     ("OPENAI_API_KEY", "canary-one-7341"),
     ("ANTHROPIC_API_KEY", "canary-two-7341"),
     ("TAVILY_API_KEY", "canary-three-7341"),
@@ -23,6 +23,7 @@ const SECRETS: [(&str, &str); 15] = [
     ("OLLAMA_API_KEY", "canary-eleven-7341"),
     ("COMPATIBLE_API_KEY", "canary-twelve-7341"),
     ("PARAPH_AUDIT_ANCHOR_TOKEN", "canary-thirteen-7341"),
+    ("GITHUB_TOKEN", "canary-fifteen-7341"),
     ("HTTPS_PROXY", "http://us:canary-fourteen-7341@127.0.0.1:9"),
     ("NO_PROXY", "127.0.0.1"),
 ];

@@ -10,7 +10,10 @@ fn mistakes_on_the_command_line_are_named() {
             &["run", "suport"],
             "there is no agent `suport`; did you mean `support`?",
         ),
-        (&["run", "triage"], "comes in a later version"),
+        (
+            &["run", "triage", "say something"],
+            "is not the address of an issue",
+        ),
         (&["run", "my-agent.toml"], "my-agent.toml: No such file"),
         (&["run", "support", "--frobnicate"], "--frobnicate"),
         (

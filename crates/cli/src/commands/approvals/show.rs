@@ -1,6 +1,7 @@
 //! `paraph approvals show`: an action before somebody decides about it, to the byte.
 
 use super::differences::{self, Difference, differences};
+use super::triaged::{Triaged, triaged};
 use super::{as_json, by_whom, desk, flag, refused, row, signer, sweep, tell_of_switches};
 use crate::args::ApprovalShowArgs;
 use crate::cells::{count, now_ms, time};
@@ -58,6 +59,9 @@ struct ActionJson<'a> {
     closes: bool,
     changed: &'a [Changed],
     approve: Option<String>,
+    /// What triage knows of it, if it is triage's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    triage: Option<&'a Triaged>,
 }
 
 #[derive(Serialize)]
@@ -93,15 +97,21 @@ pub(super) async fn show(
     let changes = differences(kept, &row).await?;
     let holds = desk.evidence_holds(&row).await;
     let holds = holds.map_err(|error| refused(kept, error))?;
+    let triage = triaged(kept, &row).await;
     match args.out.json {
-        true => print_json(&in_json(kept, &row, (acts, holds, &changes))?)?,
+        true => print_json(&ActionJson {
+            triage: triage.as_ref(),
+            ..in_json(kept, &row, (acts, holds, &changes))?
+        })?,
         false => {
             if holds == Some(false) {
                 note(
                     "careful: what the run had read when it asked is not recorded any more as it was",
                 );
             }
-            print(&in_words(&row, (&acts, &changes), Some(flag(kept))))?;
+            let words = in_words(&row, (&acts, &changes), Some(flag(kept)));
+            let triage = triage.as_ref().map(Triaged::in_words);
+            print(&format!("{words}{}", triage.unwrap_or_default()))?;
         }
     }
     if !row.state.is_final() {
@@ -183,6 +193,7 @@ fn in_json<'a>(
             .state
             .is_undecided()
             .then(|| approve_command(row, flag(kept))),
+        triage: None,
     })
 }
 

@@ -51,7 +51,10 @@ pub(crate) async fn go_on(
     }
     is_here(kept, &row).await?;
     let mut described = Described::started(&started)?;
-    let said = Said::of(&started);
+    let said = Said {
+        kept: Some(kept),
+        ..Said::of(&started)
+    };
     if !said.own_models {
         described.info.fallbacks.clear();
     }
@@ -61,6 +64,9 @@ pub(crate) async fn go_on(
     check_price(config, &choice, &started.limits)?;
     if !args.quiet {
         crate::commands::run::tell_of_refunds(&described, config)?;
+        if let Some(triage) = &started.triage {
+            crate::triage::tell(triage, config)?;
+        }
         kept.warn_of_short_disk();
     }
     if row.live {
