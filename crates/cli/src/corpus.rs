@@ -5,9 +5,11 @@
 use crate::choice::model_settings;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::stores::Kept;
+use crate::stores::{Kept, address, key};
 use paraph_models::{Embedder, EmbedderSpec, init_embedder};
 use paraph_retrieval::{Error, Retriever};
+use paraph_store::Options;
+use paraph_tools::OpenCorpus;
 use std::sync::Arc;
 
 /// The setting that names the embedding model.
@@ -38,6 +40,24 @@ pub(crate) fn retriever(config: &Config, kept: &Kept) -> Result<Retriever, Failu
         kept.opened.corpus.clone(),
         embedder(config)?,
     ))
+}
+
+/// Opens the corpus of the settings when a tool first asks for it: most runs never do.
+pub(crate) fn opener(config: &Config) -> Result<OpenCorpus, Failure> {
+    let url = address(config)?.text;
+    let options = Options {
+        key: key(config)?,
+        ..Options::default()
+    };
+    let embedder = embedder(config)?;
+    Ok(Arc::new(move || {
+        let (url, options, embedder) = (url.clone(), options.clone(), embedder.clone());
+        Box::pin(async move {
+            let opened = paraph_store::open(&url, options).await;
+            let opened = opened.map_err(|error| error.to_string())?;
+            Ok(Retriever::new(opened.corpus, embedder))
+        })
+    }))
 }
 
 /// The repositories that the settings name.

@@ -11,7 +11,7 @@ use paraph_gateway::{DynTool, Level};
 use paraph_models::SecretString;
 use paraph_tools::{
     Base, HttpTool, Outbound, OutboundSettings, Proxies, Refunds, Weather, WebSearch, fetch_page,
-    get_weather, http_tool, issue_refund, think, web_search,
+    get_weather, http_tool, issue_refund, search_corpus, think, web_search,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,10 +22,11 @@ const PAGE: &str = "fetch_page";
 const WEATHER: &str = "get_weather";
 const THINK: &str = "think";
 const REFUND: &str = "issue_refund";
+const CORPUS: &str = "search_corpus";
 
 /// What this program brings, as listings show it.
 pub(crate) fn builtin() -> Vec<ToolInfo> {
-    const ABOUT: [(&str, Level, &str); 5] = [
+    const ABOUT: [(&str, Level, &str); 6] = [
         (
             SEARCH,
             Level::Read,
@@ -41,6 +42,11 @@ pub(crate) fn builtin() -> Vec<ToolInfo> {
             THINK,
             Level::Read,
             "Takes a note that is read back; needs nothing from outside",
+        ),
+        (
+            CORPUS,
+            Level::Read,
+            "Searches the corpus of issues (`paraph corpus ingest` fills it)",
         ),
         (
             REFUND,
@@ -161,7 +167,11 @@ fn wrong_refunds(config: &Config, error: paraph_tools::Error) -> Failure {
 
 fn reaches_outside(spec: &AgentSpec) -> bool {
     let tools = &spec.tools;
-    !tools.http.is_empty() || tools.builtin.iter().any(|name| name != THINK)
+    !tools.http.is_empty()
+        || tools
+            .builtin
+            .iter()
+            .any(|name| ![THINK, CORPUS].contains(&name.as_str()))
 }
 
 fn made(
@@ -171,6 +181,7 @@ fn made(
 ) -> Result<Option<DynTool>, Failure> {
     Ok(match (name, outbound) {
         (THINK, _) => Some(think()),
+        (CORPUS, _) => Some(search_corpus(crate::corpus::opener(config)?)),
         (PAGE, Some(outbound)) => Some(fetch_page(outbound)),
         (SEARCH, Some(outbound)) => {
             let key = config.get("tavily.api_key")?.map(|found| found.text.into());

@@ -9,6 +9,7 @@
 //! - `search`, `page`, `weather`, `think`: the tools that every agent can be given.
 //! - `github`: issues of GitHub: evidence about one, listings, and the comment that a person approved.
 //! - `local`: search and pages over a folder of documents, without a network ([`local_sources`]).
+//! - `corpus`: search in a corpus of issues ([`search_corpus`]).
 //! - `refund`: the tool that gives money back, after a person has approved it.
 //! - `http`: tools that are one HTTP request, from configuration.
 //! - `post`: notices of the program itself, by [`Outbound::post_json`].
@@ -34,6 +35,7 @@ mod outbound;
 mod arguments;
 mod typed;
 
+mod corpus;
 mod github;
 mod http;
 mod local;
@@ -51,6 +53,7 @@ mod weather;
 mod stand_in;
 
 pub use arguments::arguments;
+pub use corpus::{OpenCorpus, search_corpus};
 pub use error::Error;
 pub use github::{
     DeviceLogin, GITHUB_API_URL, GitHub, GitHubFault, GitHubProgress, GitHubSettings, IssuePage,
