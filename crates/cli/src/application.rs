@@ -192,7 +192,7 @@ impl Described {
         let Some(file) = &self.file else {
             let name = &self.info.name;
             if name == RESEARCH {
-                return crate::research::open(config, (stores, &self.info), said);
+                return crate::research::open(config, (stores, &self.info), said).await;
             }
             if name == TRIAGE {
                 return crate::triage::open(config, (stores, &self.info), said).await;

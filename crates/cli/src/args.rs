@@ -220,7 +220,8 @@ pub(crate) struct RunArgs {
 #[derive(Group, Debug, Default)]
 #[command(next_help_heading = "Options of research")]
 pub(crate) struct ResearchArgs {
-    /// Search this folder of documents (.md, .txt, .rst, .html) instead of the web
+    /// Search this folder of documents (.md, .txt, .rst, .html) instead of the web; or an MCP server of an agent's file,
+    /// written FILE.toml#SERVER
     #[arg(long, value_name = "DIR")]
     pub(crate) sources: Option<PathBuf>,
     /// Researchers per round [default: 3]

@@ -1,6 +1,6 @@
 //! The MCP servers of agents in files: their settings, their connections, and what is worth knowing of both.
 //!
-//! `tools.rs` hands out their tools, `doctor` prints what is to be reviewed of them. A server is started or reached
+//! `tools.rs` hands out their tools, `research.rs` has one searched, `doctor` prints what is to be reviewed of them. A server is started or reached
 //! only for a run, or when `doctor` is told to go online.
 
 use crate::config::Config;
@@ -11,7 +11,9 @@ use crate::tools::{outbound, secret};
 use futures::future::join_all;
 use paraph_agents::{AgentFile, AgentSpec};
 use paraph_gateway::{DynTool, Level};
-use paraph_tools::{McpClient, McpOptions, McpPins, McpReview, McpServer, McpTool};
+use paraph_tools::{
+    Error, McpClient, McpOptions, McpPins, McpReview, McpServer, McpTool, Outbound,
+};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -63,6 +65,8 @@ pub(crate) struct Servers(Vec<Server>);
 
 pub(crate) struct Server {
     name: String,
+    /// Whether its settings say how it is searched.
+    searched: bool,
     client: McpClient,
 }
 
@@ -95,17 +99,7 @@ impl Servers {
         let outbound = outbound(config)?;
         let connecting = used.into_iter().map(async |name| {
             let settings = file.mcp.get(name).unwrap_or(&Value::Null);
-            let (server, pins) = read(name, settings, folder)?;
-            let secret = |name: &str| secret(config, name);
-            let options = McpOptions {
-                secrets: Some(&secret),
-                pins,
-            };
-            let client = McpClient::connect(&outbound, &server, options).await;
-            Ok::<_, String>(Server {
-                name: name.to_owned(),
-                client: client.map_err(|error| error.to_string())?,
-            })
+            Server::connect((config, &outbound), (name, settings), folder).await
         });
         let (mut servers, mut failures) = (Vec::new(), Vec::new());
         for connected in join_all(connecting).await {
@@ -115,6 +109,30 @@ impl Servers {
             }
         }
         Ok((Servers(servers), failures))
+    }
+
+    /// Connects to one of a file, whoever uses it, to search it: its tools that do so.
+    pub(crate) async fn to_search(
+        config: &Config,
+        (name, settings): (&str, &Value),
+        folder: &Path,
+    ) -> Result<(Servers, Vec<DynTool>), Failure> {
+        let outbound = outbound(config)?;
+        let server = Server::connect((config, &outbound), (name, settings), folder);
+        let server = server.await.map_err(Failure::Usage)?;
+        let tools = server.client.sources();
+        let servers = Servers(vec![server]);
+        match tools {
+            Ok(tools) => Ok((servers, tools)),
+            Err(error) => {
+                servers.close().await;
+                let advice = match error {
+                    Error::Disabled { .. } => "; paraph doctor FILE --online prints what to review",
+                    _ => "",
+                };
+                Err(Failure::Usage(format!("{error}{advice}")))
+            }
+        }
     }
 
     /// The tools of an agent.
@@ -179,6 +197,26 @@ fn names(spec: &AgentSpec) -> BTreeSet<&str> {
 }
 
 impl Server {
+    async fn connect(
+        (config, outbound): (&Config, &Outbound),
+        (name, settings): (&str, &Value),
+        folder: &Path,
+    ) -> Result<Server, String> {
+        let (server, pins) = read(name, settings, folder)?;
+        let secret = |name: &str| secret(config, name);
+        let options = McpOptions {
+            secrets: Some(&secret),
+            pins,
+        };
+        let searched = server.sources.is_some();
+        let client = McpClient::connect(outbound, &server, options).await;
+        Ok(Server {
+            name: name.to_owned(),
+            searched,
+            client: client.map_err(|error| error.to_string())?,
+        })
+    }
+
     /// How it is spoken with, and what it has.
     pub(crate) async fn summary(&self) -> String {
         let protocol = self.client.protocol().await.unwrap_or_default();
@@ -223,7 +261,12 @@ impl Server {
             )),
             _ => None,
         });
-        first.into_iter().chain(unusable).collect()
+        // What is to be reviewed was said, and keeps it from being searched too.
+        let sources = (self.searched && open.is_empty()).then(|| self.client.sources());
+        let sources = sources.and_then(Result::err).map(|error| {
+            format!("the MCP server `{name}` cannot be searched as `sources` says: {error}")
+        });
+        first.into_iter().chain(unusable).chain(sources).collect()
     }
 
     /// What a person reviews, and the lines for the agent's file that say it was, with those that said so before: TOML

@@ -2,41 +2,38 @@
 //!
 //! What is said is stored with the run, so that whoever takes it up does the same.
 
+mod sources;
+
 use crate::application::{Opened, RESEARCH, Said, TRIAGE};
 use crate::args::RunArgs;
 use crate::choice::chosen;
 use crate::config::{Config, micro_dollars};
 use crate::failure::Failure;
-use crate::mcp::Servers;
 use crate::output::note;
 use crate::started::moved;
 use crate::terminal::{Screen, printable};
 use paraph_agents::{
     AgentInfo, OpenQuestion, Report, ResearchSettings, Role, Stores, Voice, research,
-    sample_documents,
 };
-use paraph_gateway::DynTool;
 use paraph_models::ModelSpec;
-use paraph_tools::{LocalSources, local_sources, think};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
+use sources::StartedSources;
+pub(crate) use sources::built_in;
+
 /// After how many rounds a person at a terminal is asked, unless it is said otherwise.
 const AT_A_TERMINAL: u64 = 3;
-
-/// How many remarks on a folder are shown.
-const REMARKS: usize = 10;
 
 /// How research is done, as it is stored with the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct StartedResearch {
-    /// A folder of documents, from the root.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sources: Option<PathBuf>,
+    #[serde(flatten)]
+    sources: StartedSources,
     breadth: u64,
     depth: u64,
     clarify: bool,
@@ -81,10 +78,7 @@ pub(crate) fn said(
     let people = screen.live
         && std::io::stdin().is_terminal()
         && !(args.printing.json || args.printing.events || args.printing.quiet);
-    let sources = said.sources.as_deref().map(|dir| {
-        std::fs::canonicalize(dir)
-            .map_err(|error| Failure::Usage(format!("--sources: {}: {error}", dir.display())))
-    });
+    let sources = said.sources.as_deref().map(StartedSources::said);
     let mut roles = BTreeMap::new();
     for (part, spec) in &said.roles {
         let part: Role = part
@@ -104,7 +98,7 @@ pub(crate) fn said(
         micro_dollars(text).map_err(|why| Failure::Usage(format!("--checkpoint-cost: {why}")))
     });
     let started = StartedResearch {
-        sources: sources.transpose()?,
+        sources: sources.transpose()?.unwrap_or_default(),
         breadth: said.breadth.unwrap_or(default.breadth),
         depth: said.depth.unwrap_or(default.depth),
         clarify: said.clarify || people,
@@ -133,21 +127,11 @@ impl StartedResearch {
 
 /// Says what is not as it would be in earnest, and where documents come from.
 pub(crate) fn tell(research: &StartedResearch, rehearsed: bool) {
-    match (&research.sources, rehearsed) {
-        (Some(dir), _) => note(&printable(&format!(
-            "sources: the folder {}",
-            dir.display()
-        ))),
-        (None, true) => note(
-            "rehearsal: the documents are a built-in set about retrieval-augmented generation, not the web; --sources \
-             DIR searches a folder of yours",
-        ),
-        (None, false) => {}
-    }
+    research.sources.tell(rehearsed);
 }
 
 /// The research agent on a store, with its tools.
-pub(crate) fn open(
+pub(crate) async fn open(
     config: &Config,
     (stores, info): (Stores, &AgentInfo),
     said: Said<'_>,
@@ -178,14 +162,19 @@ pub(crate) fn open(
         };
         settings.voices.extend(voice.map(|voice| (part, voice)));
     }
-    let (tools, warnings) = tools(config, started.sources.as_deref(), said.rehearsed)?;
+    let (tools, servers, warnings) = started.sources.open(config, said.rehearsed).await?;
     let rules = (said.allow, said.deny);
-    let agent = research(&stores, tools, settings, rules).map_err(Failure::usage)?;
-    Ok(Opened {
-        warnings: [warnings, agent.warnings().to_vec()].concat(),
-        servers: Servers::default(),
-        agent,
-    })
+    match research(&stores, tools, settings, rules) {
+        Ok(agent) => Ok(Opened {
+            warnings: [warnings, agent.warnings().to_vec()].concat(),
+            servers,
+            agent,
+        }),
+        Err(error) => {
+            servers.close().await;
+            Err(Failure::usage(error))
+        }
+    }
 }
 
 /// The settings of a run that is measured.
@@ -204,37 +193,6 @@ pub(crate) fn measured(
     };
     settings.check().map_err(Failure::Usage)?;
     Ok(settings)
-}
-
-/// The tools over the built-in documents.
-pub(crate) fn built_in() -> Vec<DynTool> {
-    let mut tools = LocalSources::from_documents(sample_documents()).tools();
-    tools.push(think());
-    tools
-}
-
-/// What researchers search and read, and what is to be said of it.
-fn tools(
-    config: &Config,
-    sources: Option<&Path>,
-    rehearsed: bool,
-) -> Result<(Vec<DynTool>, Vec<String>), Failure> {
-    let local = match (sources, rehearsed) {
-        (Some(dir), _) => {
-            local_sources(dir).map_err(|error| Failure::Usage(format!("--sources: {error}")))?
-        }
-        (None, true) => return Ok((built_in(), Vec::new())),
-        (None, false) => return Ok((crate::tools::of_research(config)?, Vec::new())),
-    };
-    let mut tools = local.tools();
-    tools.push(think());
-    let mut notes = local.notes().to_vec();
-    let more = notes.len().saturating_sub(REMARKS);
-    notes.truncate(REMARKS);
-    if more > 0 {
-        notes.push(format!("and {more} more remarks on the folder"));
-    }
-    Ok((tools, notes))
 }
 
 /// The form of a report's file.

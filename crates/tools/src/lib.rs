@@ -13,7 +13,7 @@
 //! - `refund`: the tool that gives money back, after a person has approved it.
 //! - `http`: tools that are one HTTP request, from configuration.
 //! - `post`: notices of the program itself, by [`Outbound::post_json`].
-//! - `mcp`: the tools of MCP servers.
+//! - `mcp`: the tools of MCP servers, and a server as the place that is searched ([`McpClient::sources`]).
 //! - `arguments`: what the tools take, before they are made.
 //! - `typed`: from a function with typed arguments to a tool.
 //! - `setting`: values of configuration that may be secret.
@@ -61,7 +61,9 @@ pub use github::{
 };
 pub use http::{HttpFormat, HttpMethod, HttpTool, http_tool};
 pub use local::{LocalSources, local_sources};
-pub use mcp::{McpClient, McpOptions, McpPin, McpPins, McpProtocol, McpReview, McpServer, McpTool};
+pub use mcp::{
+    McpClient, McpOptions, McpPin, McpPins, McpProtocol, McpReview, McpServer, McpSources, McpTool,
+};
 pub use outbound::{Base, Fetched, Lookup, Outbound, OutboundSettings, Proxies};
 pub use page::fetch_page;
 pub use refund::{Refunds, issue_refund};

@@ -5,16 +5,19 @@
 //! the server's words and cannot be called, and one that changes is disabled until somebody reviews it. What its
 //! tools do to the world is said by configuration; what is not said may write, and waits for approvals.
 //!
-//! The protocols are 2025-11-25 and 2026-07-28, by the official SDK. The parts: `settings`, `names`, `pin` and
-//! `output` are pure, `process` and `connection` reach the server, `session` stands over its connections.
+//! The protocols are 2025-11-25 and 2026-07-28, by the official SDK. The parts: `settings`, `names`, `pin`,
+//! `output` and `found` are pure, `process` and `connection` reach the server, `session` stands over its connections, and
+//! `sources` makes a server the place that is searched.
 
 mod connection;
+mod found;
 mod names;
 mod output;
 mod pin;
 mod process;
 mod session;
 mod settings;
+mod sources;
 mod strays;
 
 use std::collections::BTreeMap;
@@ -33,6 +36,7 @@ use crate::setting::{Known, Secrets};
 pub use pin::{McpPin, McpPins, McpReview};
 use session::Session;
 pub use settings::{McpProtocol, McpServer};
+pub use sources::McpSources;
 
 /// The gateway's own deadline comes this much later, so that the model reads what was slow: a call may first have to
 /// connect anew and list.
@@ -174,10 +178,15 @@ impl McpClient {
             tool = tool.with_subject(move |args| subject_of(&subject, args));
         }
         tool.level = settings.level(&listed.tool.name);
-        // It may have to be started and asked for its tools before the call.
-        tool.timeout = settings.start_limit() * 2 + settings.call_limit() + GRACE;
+        tool.timeout = self.patience();
         tool.output_cap = settings.max_output.unwrap_or(tool.output_cap);
         tool
+    }
+
+    /// How long a call may take in all: the server may have to be started and asked for its tools before it.
+    fn patience(&self) -> Duration {
+        let settings = &self.session.settings;
+        settings.start_limit() * 2 + settings.call_limit() + GRACE
     }
 
     /// All its tools as they were listed first, for whoever reviews them.

@@ -769,3 +769,178 @@ async fn a_call_is_about_what_the_configuration_says() {
     }
     client.close().await;
 }
+
+/// A server that searches a folder, with its tools called as is usual, or otherwise.
+fn library(folder: &Path, names: &str) -> Option<McpServer> {
+    let server = server(names, folder)?;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/library_server.py");
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    std::fs::write(
+        folder.join("mites.md"),
+        "# Mites\n\nThey cost 31 percent of the honey.",
+    )
+    .unwrap();
+    std::fs::write(folder.join("tea.md"), "# Tea\n\nIt goes with honey.").unwrap();
+    Some(McpServer {
+        name: "library".to_owned(),
+        args: vec![text(&script), text(folder), names.to_owned()],
+        ..server
+    })
+}
+
+#[tokio::test]
+async fn a_server_is_searched_and_read_in_our_own_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(server) = library(folder.path(), "usual") else {
+        return;
+    };
+    let client = connect(&server).await;
+    let tools = client.sources().unwrap();
+    let names: Vec<_> = tools.iter().map(|tool| (&*tool.name, tool.level)).collect();
+    assert_eq!(
+        names,
+        [("web_search", Level::Read), ("fetch_page", Level::Read)]
+    );
+    assert!(tools.iter().all(|tool| !tool.about.contains("PRAISE")));
+    let run = Run::of(tools).await;
+    let found = run
+        .call("web_search", json!({"query": "honey percent"}))
+        .await;
+    let expected = json!({"results": [
+        {"title": "Mites", "url": "mcp:library/mites.md", "content": "Mites", "score": null},
+        {"title": "Tea", "url": "mcp:library/tea.md", "content": "Tea", "score": null},
+    ]});
+    assert_eq!(found, expected);
+    let one = run
+        .call("web_search", json!({"query": "honey", "max_results": 1}))
+        .await;
+    assert_eq!(one["results"].as_array().unwrap().len(), 1);
+    // By the address that the search gave, and by the one that the document itself names.
+    for url in ["mcp:library/mites.md", "mites.md"] {
+        let page = run.call("fetch_page", json!({"url": url})).await;
+        let expected = json!({
+            "title": "Mites", "url": "https://library.example/mites.md",
+            "text": "# Mites\n\nThey cost 31 percent of the honey."
+        });
+        assert_eq!(page, expected);
+    }
+    let none = run.call("web_search", json!({"query": "zebra"})).await;
+    assert_eq!(
+        message(&none),
+        "`web_search` failed: the search found nothing; try fewer or other words"
+    );
+    let gone = run
+        .call("fetch_page", json!({"url": "mcp:library/gone.md"}))
+        .await;
+    assert_eq!(
+        message(&gone),
+        "`fetch_page` failed: the MCP server `library`: no such book: No such file or directory"
+    );
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_with_other_tools_is_searched_as_its_settings_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut server) = library(folder.path(), "odd") else {
+        return;
+    };
+    server.sources = Some(serde_json::from_value(json!({
+        "search": "find", "search_args": {"words": "{query}"}, "page": "open", "page_args": {"name": "{id}"},
+        "lines": true, "nothing": "There is nothing."
+    }))
+    .unwrap());
+    let client = connect(&server).await;
+    let run = Run::of(client.sources().unwrap()).await;
+    let found = run.call("web_search", json!({"query": "percent"})).await;
+    assert_eq!(
+        found["results"][0]["url"], "mcp:library/mites.md",
+        "{found}"
+    );
+    let page = run
+        .call("fetch_page", json!({"url": "mcp:library/mites.md"}))
+        .await;
+    assert_eq!(
+        page["text"],
+        "# Mites\n\nThey cost 31 percent of the honey."
+    );
+    let none = run.call("web_search", json!({"query": "zebra"})).await;
+    assert_eq!(none["error"], "tool_error:web_search", "{none}");
+    // The connection that is gone is made anew.
+    client.close().await;
+    let again = run.call("web_search", json!({"query": "honey"})).await;
+    assert_eq!(again["results"].as_array().unwrap().len(), 2, "{again}");
+    // Without a tool that reads, what the search shows is all there is, and one text is one result.
+    server.sources = Some(
+        serde_json::from_value(json!({"search": "find", "search_args": {"words": "{query}"}}))
+            .unwrap(),
+    );
+    let client = connect(&server).await;
+    let run = Run::of(client.sources().unwrap()).await;
+    let found = run.call("web_search", json!({"query": "honey"})).await;
+    let expected = json!({"results": [
+        {"title": "Search for honey", "url": "mcp:library/?search=honey", "content": "mites.md\ntea.md", "score": null},
+    ]});
+    assert_eq!(found, expected);
+    for (url, why) in [
+        (
+            "mcp:library/?search=honey",
+            "this is what a search showed; there is no document behind it",
+        ),
+        (
+            "mites.md",
+            "documents cannot be read here; what web_search shows of them is all there is",
+        ),
+    ] {
+        let page = run.call("fetch_page", json!({"url": url})).await;
+        assert_eq!(message(&page), format!("`fetch_page` failed: {why}"));
+    }
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_fit_to_be_searched_is_refused_with_what_to_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(usual) = library(folder.path(), "usual") else {
+        return;
+    };
+    let said = |sources: Value| McpServer {
+        sources: Some(serde_json::from_value(sources).unwrap()),
+        ..usual.clone()
+    };
+    let table = [
+        (
+            said(json!({"search": "find"})),
+            "the MCP server `library`: it has no tool `find`; it has search, fetch, burn. Say which one it is under \
+             `sources.search`",
+        ),
+        (
+            said(json!({"page": "open"})),
+            "the MCP server `library`: it has no tool `open`; it has search, fetch, burn. Say which one it is under \
+             `sources.page`",
+        ),
+        (
+            said(json!({"search_args": {"q": "{query}"}})),
+            "the MCP server `library`: `search` has no argument `q`; it has query (`sources.search_args`)",
+        ),
+        (
+            McpServer {
+                levels: [("fetch".to_owned(), Level::Read)].into(),
+                ..usual.clone()
+            },
+            "the MCP server `library`: `search` is not said to only read: write `levels = { search = \"read\" }` if it does",
+        ),
+        (
+            McpServer {
+                trust_first_sight: false,
+                ..usual.clone()
+            },
+            "`library__search` is disabled: nobody has reviewed what the server says of it; a person has to review it",
+        ),
+    ];
+    for (server, why) in table {
+        let client = connect(&server).await;
+        assert_eq!(client.sources().unwrap_err().to_string(), why);
+        client.close().await;
+    }
+}

@@ -307,3 +307,56 @@ async fn over_http_nothing_is_redirected_and_no_header_is_told() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn the_filesystem_server_is_searched_by_names_and_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().canonicalize().unwrap();
+    std::fs::write(place.join("mites.md"), "# Mites\n\nThey cost 31 percent.").unwrap();
+    let here = place.to_str().unwrap();
+    let Some(mut server) = node("filesystem", &[here]) else {
+        return;
+    };
+    let sources = json!({
+        "search": "search_files", "search_args": {"path": here, "pattern": "**/*{query}*"},
+        "page": "read_text_file", "page_args": {"path": "{id}"}, "lines": true, "nothing": "No matches found"
+    });
+    server.sources = Some(serde_json::from_value(sources).unwrap());
+    let client = connect(&server).await;
+    let run = Run::of(client.sources().unwrap()).await;
+    let found = run.call("web_search", json!({"query": "mites"})).await;
+    assert_eq!(found["results"][0]["title"], "mites.md", "{found}");
+    let page = run
+        .call("fetch_page", json!({"url": found["results"][0]["url"]}))
+        .await;
+    assert_eq!(page["text"], "# Mites\n\nThey cost 31 percent.", "{page}");
+    let none = run.call("web_search", json!({"query": "zebra"})).await;
+    assert_eq!(
+        message(&none),
+        "`web_search` failed: the search found nothing; try fewer or other words"
+    );
+    client.close().await;
+}
+
+#[tokio::test]
+async fn the_python_sdk_is_searched_by_its_lists_and_read() {
+    let Some(mut server) = python(&["stdio"]) else {
+        return;
+    };
+    server.sources = Some(serde_json::from_value(json!({"page_args": {"name": "{id}"}})).unwrap());
+    let client = connect(&server).await;
+    let run = Run::of(client.sources().unwrap()).await;
+    let found = run.call("web_search", json!({"query": "mites"})).await;
+    let expected = json!({"results": [
+        {"title": "On mites", "url": "mcp:demo/book-1", "content": "Of mites.", "score": null},
+    ]});
+    assert_eq!(found, expected);
+    let page = run
+        .call("fetch_page", json!({"url": "mcp:demo/book-1"}))
+        .await;
+    assert_eq!(
+        page,
+        json!({"title": "book-1", "url": "mcp:demo/book-1", "text": "All of book-1."})
+    );
+    client.close().await;
+}

@@ -287,15 +287,28 @@ impl AgentFile {
         for server in counted.mcp.values_mut().filter_map(Value::as_object_mut) {
             server.remove("pins");
         }
-        // The keys of this JSON come in one order: of the structs' fields, and sorted in maps.
-        let text = serde_json::to_string(&counted).unwrap_or_default();
-        let mut hash = Sha256::new();
-        hash.update(DIGEST_FORM);
-        hash.update([0]);
-        hash.update(text);
-        hash.finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        digest(&counted)
     }
+
+    /// Stands for the settings of one of its MCP servers, but for what was reviewed of its tools; nothing if it has no such
+    /// server.
+    pub fn server_digest(&self, name: &str) -> Option<String> {
+        let mut settings = self.mcp.get(name)?.clone();
+        if let Some(settings) = settings.as_object_mut() {
+            settings.remove("pins");
+        }
+        Some(digest(&(name, settings)))
+    }
+}
+
+/// The hash of a value as JSON, whose keys come in one order: of the structs' fields, and sorted in maps.
+fn digest(value: &impl Serialize) -> String {
+    let mut hash = Sha256::new();
+    hash.update(DIGEST_FORM);
+    hash.update([0]);
+    hash.update(serde_json::to_string(value).unwrap_or_default());
+    hash.finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

@@ -48,6 +48,7 @@ mod resuming;
 mod rude;
 mod runs;
 mod sandbox;
+mod searched;
 #[path = "../../../tools/tests/stand_in/mod.rs"]
 mod stand_in;
 mod stops;

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::http::Template;
+use super::sources::McpSources;
 use crate::outbound::Base;
 use crate::setting::{LevelName, Setting};
 
@@ -79,6 +80,9 @@ pub struct McpServer {
     /// How many bytes of a result the model reads. The gateway's default if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<usize>,
+    /// How it is searched and read, where it takes the place of the web.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<McpSources>,
 }
 
 /// The protocols that can be spoken.
@@ -143,6 +147,7 @@ impl McpServer {
             };
             Some(format!("`subjects`, `{tool}`: {wrong}"))
         }));
+        mistakes.extend(self.sources.iter().flat_map(McpSources::mistakes));
         for (key, seconds) in [
             ("start_seconds", self.start_seconds),
             ("timeout_seconds", self.timeout_seconds),

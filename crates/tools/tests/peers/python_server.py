@@ -27,6 +27,18 @@ def fail(why: str) -> str:
     raise ValueError(why)
 
 
+@server.tool()
+def search(query: str) -> list[dict[str, str]]:
+    """Finds a book."""
+    return [{"id": "book-1", "title": f"On {query}", "text": f"Of {query}."}]
+
+
+@server.tool()
+def fetch(name: str) -> str:
+    """Reads a book."""
+    return f"All of {name}."
+
+
 if sys.argv[1] == "http":
     server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
 else:

@@ -270,8 +270,54 @@ pub(super) static MCP: Table = Table {
             },
             "How many bytes of a result the model reads.",
         ),
+        key(
+            "sources",
+            Kind::Table(&SOURCES),
+            "How it is searched and read, where it takes the place of the web: `paraph run research --sources FILE#SERVER`.",
+        ),
     ],
     one_of: &["command", "url"],
+};
+
+static SOURCES: Table = Table {
+    keys: &[
+        key(
+            "search",
+            text(128, Form::Filled),
+            "Its tool that searches, by its own name; `search` if left out.",
+        ),
+        key(
+            "search_args",
+            Kind::Object,
+            "That tool's arguments: `{query}` stands for the words, `{max_results}` for how many results are wanted; `{ query = \"{query}\" }` if left out.",
+        ),
+        key(
+            "page",
+            text(128, Form::Filled),
+            "Its tool that reads a document, by its own name; `fetch` if left out, and if there is no such tool, none.",
+        ),
+        key(
+            "page_args",
+            Kind::Object,
+            "That tool's arguments: `{id}` stands for the document; `{ id = \"{id}\" }` if left out.",
+        ),
+        key(
+            "id",
+            text(128, Form::Filled),
+            "The field of a result by which a document is read; `id`, `url`, `uri`, `path` or `link` if left out.",
+        ),
+        key(
+            "lines",
+            Kind::Flag,
+            "Whether a search answers with an id on each line.",
+        ),
+        key(
+            "nothing",
+            text(400, Form::Filled),
+            "The words by which it says that it found nothing.",
+        ),
+    ],
+    one_of: &[],
 };
 
 static PIN: Table = Table {

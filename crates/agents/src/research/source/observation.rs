@@ -139,9 +139,10 @@ fn whole_results(json: &str) -> Vec<Value> {
     found
 }
 
-/// An address that can stand in a list of sources: of a page on the web, or of a document of a local folder.
+/// An address that can stand in a list of sources: of a page on the web, or of a document of a local folder or of an MCP
+/// server.
 fn is_address(url: &str) -> bool {
-    let known = ["https://", "http://", "local:"];
+    let known = ["https://", "http://", "local:", "mcp:"];
     let rest = known.iter().find_map(|scheme| url.strip_prefix(scheme));
     let plain = |c: char| !c.is_whitespace() && !is_hidden(c) && !"<>\"`{}|\\^".contains(c);
     rest.is_some_and(|rest| !rest.is_empty()) && url.len() <= MAX_URL && url.chars().all(plain)
