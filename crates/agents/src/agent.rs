@@ -49,6 +49,8 @@ pub struct Agent {
     pub(crate) store: Store,
     /// How many tokens its runs keep back for a last answer; 0 for none.
     pub(crate) synthesis_reserve: u64,
+    /// Of a run's tokens no more than this part of them is kept back, one of so many.
+    pub(crate) reserve_share: Option<u64>,
     graph: Box<dyn Driven>,
     /// What is drawn of it, if that is more than its graph.
     drawn: Option<Drawing>,
@@ -69,6 +71,7 @@ impl Agent {
             targets: Targets::new(),
             store: MemoryStore::shared(),
             synthesis_reserve: 0,
+            reserve_share: None,
             graph: Box::new(graph),
             drawn: None,
             telling: |case| check_task(&case.question).map(str::to_owned),

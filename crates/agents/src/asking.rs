@@ -43,6 +43,8 @@ pub(crate) struct Asking<'r> {
     pub(crate) session: Session,
     /// Who is asked, where it is not the run's own model.
     voice: Option<&'r Voice>,
+    /// The longest answer, in tokens, where a limit stands and the request says nothing.
+    longest: u64,
     /// The number of the last step before the run's own: a replay goes on with those of its branch.
     base: u64,
 }
@@ -111,6 +113,7 @@ impl<'r> Asking<'r> {
             run,
             session,
             voice: None,
+            longest: ANSWER_TOKENS,
             base: spent.base,
         })
     }
@@ -129,6 +132,7 @@ impl<'r> Asking<'r> {
             run,
             session,
             voice: None,
+            longest: ANSWER_TOKENS,
             base: spent.base,
         })
     }
@@ -137,6 +141,12 @@ impl<'r> Asking<'r> {
     #[must_use]
     pub(crate) fn by(self, voice: Option<&'r Voice>) -> Asking<'r> {
         Asking { voice, ..self }
+    }
+
+    /// The same with answers of so many tokens at most, or less if the budget has less left.
+    #[must_use]
+    pub(crate) fn at_length(self, longest: u64) -> Asking<'r> {
+        Asking { longest, ..self }
     }
 
     /// What is used up but for what the run's last words need, if anything is: then it is time for them.
@@ -185,6 +195,7 @@ impl<'r> Asking<'r> {
             run,
             session: session.ok_or_else(unopened)?.clone(),
             voice: None,
+            longest: ANSWER_TOKENS,
             base: 0,
         })
     }
@@ -408,7 +419,7 @@ impl<'r> Asking<'r> {
                 affordable(left.micro_dollars.saturating_sub(rest), price)
             }
         };
-        let wanted = request.max_tokens.map_or(ANSWER_TOKENS, u64::from);
+        let wanted = request.max_tokens.map_or(self.longest, u64::from);
         let answer = wanted.min(by_tokens).min(by_money);
         if answer < SHORTEST_ANSWER.min(wanted) {
             return Err(match by_tokens <= by_money {

@@ -36,7 +36,7 @@ use crate::spent::Spent;
 use crate::{Agent, Error, Stores};
 use crew::Crew;
 use paraph_gateway::{Dialect, DynTool, Gateway, Limits, LoopRule, Policy};
-use paraph_graph::{Each, Graph, State, Update, with};
+use paraph_graph::{Builder, Each, Graph, State, Update, with};
 use paraph_models::Messages;
 use state::{Assignment, ResearchState, Way};
 use std::sync::Arc;
@@ -97,8 +97,11 @@ pub(crate) fn limits() -> Limits {
     }
 }
 
-/// How many tokens are kept back for the report.
-const LAST_WORDS: u64 = 12_000;
+/// How many tokens are kept back for the report: what it is made of, and itself. Of a small budget a share is.
+const LAST_WORDS: u64 = 24_000;
+
+/// Of a run's tokens no more than this part is kept back, one of so many.
+const LAST_WORDS_SHARE: u64 = 4;
 
 /// The research agent with these tools, of which `web_search`, `fetch_page` and `think` are offered to researchers,
 /// whether or not there are such, besides what is allowed here; a denied name is denied all the same.
@@ -141,6 +144,7 @@ pub fn research(
     let mut agent = Agent::new(NAME.to_owned(), graph(&crew)?, desk).on(stores.threads.clone());
     agent.called.insert("researcher".to_owned(), field);
     agent.synthesis_reserve = LAST_WORDS;
+    agent.reserve_share = Some(LAST_WORDS_SHARE);
     Ok(agent)
 }
 
@@ -169,7 +173,7 @@ fn graph(crew: &Arc<Crew>) -> Result<Graph<ResearchState>, Error> {
         std::array::from_fn(|_| next(crew));
     let (after_complete, beginning) = (completed(crew), crew.settings.clarify);
     let onward = [PRUNE, CHECK_IN, DRAFT, SUPERVISOR, REPORT];
-    Ok(Graph::<ResearchState>::new(NAME)
+    let graph = Graph::<ResearchState>::new(NAME)
         .node(CLARIFY, with(crew.clone(), drafting::clarify))
         .node(ASK_BACK, drafting::ask_back)
         .node(BRIEF, with(crew.clone(), drafting::write_brief))
@@ -219,11 +223,42 @@ fn graph(crew: &Arc<Crew>) -> Result<Graph<ResearchState>, Error> {
         .label(TOOLS, DRAFT, "new draft")
         .label(TOOLS, COMPLETE, "enough")
         .label(DRAFT, ATTACK, "is new")
-        .label(CONDUCT_RESEARCH.name(), PRUNE, "much to keep")
-        .label(CONDUCT_RESEARCH.name(), CHECK_IN, "a person is due")
         .label(COMPLETE, SUPERVISOR, "grave points")
-        .label(COMPLETE, REPORT, "over")
-        .build()?)
+        .label(COMPLETE, REPORT, "over");
+    Ok(labelled(graph).build()?)
+}
+
+/// Says at each edge of [`next`] what has to be due for it.
+fn labelled(graph: Builder<ResearchState>) -> Builder<ResearchState> {
+    let research = CONDUCT_RESEARCH.name();
+    let onward: [(&str, &[&str], &str); 5] = [
+        (PRUNE, &[ATTACK, research, CHECK_IN], "much to keep"),
+        (CHECK_IN, &[ATTACK, research, PRUNE], "a person is due"),
+        (DRAFT, &[research, PRUNE, CHECK_IN], "draft is due"),
+        (SUPERVISOR, &[ATTACK, research, PRUNE, CHECK_IN], "goes on"),
+        (
+            REPORT,
+            &[
+                CLARIFY, BRIEF, DRAFT, ATTACK, SUPERVISOR, TOOLS, research, PRUNE, CHECK_IN,
+            ],
+            "is cut short",
+        ),
+    ];
+    let mut graph = graph
+        .label(SUPERVISOR, COMPLETE, "rounds are over")
+        .label(TOOLS, CHECK_IN, "a person is due")
+        .label(TOOLS, SUPERVISOR, "goes on")
+        .label(COMPLETE, PRUNE, "much to keep")
+        .label(COMPLETE, CHECK_IN, "a person is due")
+        .label(COMPLETE, DRAFT, "draft is due")
+        .label(BRIEF, DRAFT, "is written")
+        .label(PRUNE, PRUNE, "more to keep");
+    for (to, all, label) in onward {
+        for from in all {
+            graph = graph.label(*from, to, label);
+        }
+    }
+    graph
 }
 
 fn after_clarify(state: &ResearchState) -> &'static str {

@@ -257,7 +257,7 @@ fn context_of<A: Application>(
         model: terms.model.clone(),
         price: terms.price.clone(),
         tell_messages: terms.tell_messages,
-        reserve: Reserve::of(agent.synthesis_reserve),
+        reserve: Reserve::of(kept_back(agent, terms.limits.tokens)),
         again,
         known,
         session: OnceCell::new(),
@@ -265,6 +265,14 @@ fn context_of<A: Application>(
         branches: Branches::default(),
         attempts: AtomicU64::new(0),
         repairs_told: AtomicUsize::new(0),
+    }
+}
+
+/// How many tokens are kept back for a run's last words.
+fn kept_back(agent: &Agent, limit: u64) -> u64 {
+    match agent.reserve_share {
+        Some(part) if limit != UNLIMITED => agent.synthesis_reserve.min(limit / part.max(1)),
+        _ => agent.synthesis_reserve,
     }
 }
 

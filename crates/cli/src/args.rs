@@ -224,19 +224,20 @@ pub(crate) struct ResearchArgs {
     /// written FILE.toml#SERVER
     #[arg(long, value_name = "DIR")]
     pub(crate) sources: Option<PathBuf>,
-    /// Researchers per round [default: 3]
+    /// Researchers per round, 1 to 64 [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) breadth: Option<u64>,
-    /// Rounds of the supervisor [default: 6]
+    /// Rounds of the supervisor, 1 to 50 [default: 6]
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u64>,
-    /// Ask a person how to go on after every N rounds
+    /// Ask a person after every N rounds: go on, stop with a report, or look into something else [default: 3 on a terminal,
+    /// else never]
     #[arg(long, value_name = "N")]
     pub(crate) checkpoint_every: Option<u64>,
-    /// Ask a person how to go on at each multiple of this cost, in US dollars
+    /// Ask a person the same before a round that would pass this cost, or a multiple of it, in US dollars
     #[arg(long, value_name = "USD")]
     pub(crate) checkpoint_cost: Option<String>,
-    /// Ask back if the question can be understood in several ways
+    /// Ask back first if the question can be understood in several ways [default: on a terminal]
     #[arg(long)]
     pub(crate) clarify: bool,
     /// Another model for a part: researcher, compressor, supervisor, red_team or writer (of triage: diagnosis or

@@ -13,7 +13,7 @@ use crate::output::note;
 use crate::started::moved;
 use crate::terminal::{Screen, printable};
 use paraph_agents::{
-    AgentInfo, OpenQuestion, Report, ResearchSettings, Role, Stores, Voice, research,
+    AgentInfo, Direction, OpenQuestion, Report, ResearchSettings, Role, Stores, Voice, research,
 };
 use paraph_models::ModelSpec;
 use serde::{Deserialize, Serialize};
@@ -112,6 +112,11 @@ pub(crate) fn said(
 }
 
 impl StartedResearch {
+    /// Whether people may be asked how to go on.
+    pub(crate) fn asks(&self) -> bool {
+        self.clarify || self.checkpoint_every.is_some() || self.checkpoint_micro_dollars.is_some()
+    }
+
     /// These settings with what was said instead.
     fn over(&self, settings: ResearchSettings) -> ResearchSettings {
         ResearchSettings {
@@ -153,7 +158,11 @@ pub(crate) async fn open(
         let voice = match spec {
             ModelSpec::Rehearsal => ResearchSettings::rehearsal().voices.remove(&part),
             spec => {
-                let choice = chosen(config, info, moved(spec, &started.directory), said.resumed)?;
+                let choice = chosen(config, info, moved(spec, &started.directory), said.resumed)
+                    .map_err(|failure| of_role(part, failure))?;
+                if choice.price.is_none() && started.checkpoint_micro_dollars.is_some() {
+                    return Err(of_role(part, unpriced()));
+                }
                 Some(Voice {
                     model: choice.model,
                     price: choice.price,
@@ -162,7 +171,10 @@ pub(crate) async fn open(
         };
         settings.voices.extend(voice.map(|voice| (part, voice)));
     }
-    let (tools, servers, warnings) = started.sources.open(config, said.rehearsed).await?;
+    let (tools, servers, warnings) = started
+        .sources
+        .open(config, (said.rehearsed, said.resumed))
+        .await?;
     let rules = (said.allow, said.deny);
     match research(&stores, tools, settings, rules) {
         Ok(agent) => Ok(Opened {
@@ -175,6 +187,21 @@ pub(crate) async fn open(
             Err(Failure::usage(error))
         }
     }
+}
+
+/// A failure with the part whose model is at fault.
+fn of_role(part: Role, failure: Failure) -> Failure {
+    match failure {
+        Failure::Usage(why) => Failure::Usage(format!("--role {}: {why}", part.name())),
+        other => other,
+    }
+}
+
+/// Why nobody can be asked at a cost.
+pub(crate) fn unpriced() -> Failure {
+    Failure::usage(
+        "--checkpoint-cost: what this model costs is not known; put its price into paraph.toml, under [prices.\"MODEL\"]",
+    )
 }
 
 /// The settings of a run that is measured.
@@ -246,10 +273,38 @@ impl ReportFile {
             };
             return Err(Failure::Usage(format!("--output: {shown} is {what}")));
         }
-        Ok(ReportFile {
+        let file = ReportFile {
             path: path.to_owned(),
             form,
-        })
+        };
+        file.try_out()
+            .map_err(|error| Failure::Usage(format!("--output: {shown}: {error}")))?;
+        Ok(file)
+    }
+
+    /// Whether it could be written now.
+    fn try_out(&self) -> std::io::Result<()> {
+        match std::fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let beside = self.beside();
+        std::fs::File::create_new(&beside)?;
+        std::fs::remove_file(&beside)
+    }
+
+    /// Where it is written before it takes its place.
+    fn beside(&self) -> PathBuf {
+        self.path
+            .with_file_name(format!(".paraph-{}.part", std::process::id()))
+    }
+
+    /// As it stands on a command line.
+    pub(crate) fn flag(&self) -> String {
+        format!(
+            " -o {}",
+            crate::stores::quoted(&self.path.to_string_lossy())
+        )
     }
 
     /// Writes the report, whole or not at all.
@@ -260,10 +315,13 @@ impl ReportFile {
             Form::Json => report.to_json(),
         };
         let shown = self.path.display();
-        let failed = |error: std::io::Error| Failure::Usage(format!("--output: {shown}: {error}"));
-        let beside = self
-            .path
-            .with_extension(format!("{}.part", std::process::id()));
+        let failed = |error: std::io::Error| {
+            Failure::Broken(format!(
+                "--output: {shown}: {error}; the report is stored with the run, and `paraph runs resume RUN -o FILE` writes \
+                 it elsewhere"
+            ))
+        };
+        let beside = self.beside();
         std::fs::write(&beside, text).map_err(failed)?;
         std::fs::rename(&beside, &self.path).map_err(|error| {
             let _ = std::fs::remove_file(&beside);
@@ -282,6 +340,19 @@ pub(crate) fn answer(text: &str) -> Value {
     }
 }
 
+/// Refuses what says nothing of how a run is to go on: it would be asked again, or be taken for a wish to pay for more.
+pub(crate) fn check_direction(answer: &Value) -> Result<(), Failure> {
+    let says = answer.as_str().is_none_or(|text| !text.trim().is_empty());
+    let known = serde_json::from_value::<Direction>(answer.clone()).is_ok();
+    match says && known {
+        true => Ok(()),
+        false => Err(Failure::usage(
+            "--answer: say `continue`, `stop`, or a new instruction in words; as JSON, {\"decision\": \"continue\"}, \
+             {\"decision\": \"stop\"} or {\"decision\": \"redirect\", \"instruction\": \"…\"}",
+        )),
+    }
+}
+
 /// A question of a run, for people.
 pub(crate) fn in_words(asked: &OpenQuestion) -> String {
     let question = &asked.question;
@@ -293,6 +364,7 @@ pub(crate) fn in_words(asked: &OpenQuestion) -> String {
         let items = question[key].as_array().into_iter().flatten();
         let items: Vec<_> = items
             .filter_map(Value::as_str)
+            .map(|item| item.split_whitespace().collect::<Vec<_>>().join(" "))
             .map(|item| format!("\n  - {}", item.trim_start_matches("- ")))
             .collect();
         match items.is_empty() {
@@ -349,5 +421,21 @@ mod tests {
         );
         assert_eq!(answer("5"), json!("5"));
         assert_eq!(answer("{no"), json!("{no"));
+    }
+
+    #[test]
+    fn an_answer_that_gives_no_direction_is_refused_with_those_that_do() {
+        for fine in [json!("stop"), json!("costs"), json!({"decision": "stop"})] {
+            assert!(check_direction(&fine).is_ok(), "{fine}");
+        }
+        for wrong in [json!(" "), json!({"decision": "jump"}), json!({})] {
+            let Err(Failure::Usage(why)) = check_direction(&wrong) else {
+                panic!("{wrong}");
+            };
+            assert!(
+                why.starts_with("--answer: say `continue`, `stop`, or"),
+                "{why}"
+            );
+        }
     }
 }

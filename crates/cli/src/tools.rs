@@ -106,6 +106,12 @@ pub(crate) fn all(config: &Config) -> Result<Vec<DynTool>, Failure> {
     Ok(tools)
 }
 
+/// Whether there is nothing to search the web with.
+pub(crate) fn lacks_search(config: &Config) -> Result<bool, Failure> {
+    let is_set = |key: &str| Ok::<_, Failure>(config.get(key)?.is_some());
+    Ok(!is_set("tavily.api_key")? && !is_set("tavily.base_url")?)
+}
+
 /// What researchers are given: the web.
 pub(crate) fn of_research(config: &Config) -> Result<Vec<DynTool>, Failure> {
     let outbound = outbound(config)?;

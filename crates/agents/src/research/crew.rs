@@ -100,7 +100,10 @@ impl Crew {
         ctx: &Ctx,
         request: ChatRequest,
     ) -> Result<(u64, ChatReply), Early> {
-        let asking = asking.clone().by(self.settings.voices.get(&role));
+        let asking = asking
+            .clone()
+            .by(self.settings.voices.get(&role))
+            .at_length(role.longest_answer());
         let begun = asking.begin_step(ctx).await?;
         let step = begun.0;
         Ok((step, asking.ask(ctx, begun, request).await?))

@@ -381,7 +381,7 @@ fn share(own: Limits, left: &Limits, of: u64) -> Limits {
             UNLIMITED => own.seconds,
             seconds => own
                 .seconds
-                .min(seconds.saturating_mul(FOR_RESEARCHERS) / 100),
+                .min((seconds.saturating_mul(FOR_RESEARCHERS) / 100).max(1)),
         },
         children: 0,
         ..own

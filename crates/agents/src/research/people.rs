@@ -5,6 +5,7 @@ use super::desk::way;
 use super::settings::ResearchSettings;
 use super::state::{Asked, ResearchState};
 use super::{CHECK_IN, prompt};
+use crate::asking::Asking;
 use paraph_graph::{Ctx, State, Update};
 use paraph_models::Message;
 use schemars::JsonSchema;
@@ -78,32 +79,87 @@ impl Direction {
                 decision,
                 instruction,
             } => (decision, instruction.unwrap_or_default().trim().to_owned()),
-            Direction::Said(text) => match text.trim().to_lowercase().as_str() {
-                "" | "continue" | "c" | "yes" | "y" => (Way::Continue, String::new()),
-                "stop" | "s" | "quit" | "q" => (Way::Stop, String::new()),
-                _ => (Way::Redirect, text.trim().to_owned()),
-            },
+            Direction::Said(text) => {
+                let word = plain(&text);
+                let is = |words: &[&str]| words.contains(&&*word);
+                match (is(&GO_ON), is(&STOP)) {
+                    (true, _) => (Way::Continue, String::new()),
+                    (_, true) => (Way::Stop, String::new()),
+                    _ => (Way::Redirect, text.trim().to_owned()),
+                }
+            }
         }
     }
+}
+
+/// What people say when they mean that it goes on as it is. Nothing is said by whoever just presses enter.
+const GO_ON: [&str; 14] = [
+    "",
+    "continue",
+    "c",
+    "yes",
+    "y",
+    "ok",
+    "okay",
+    "go",
+    "go on",
+    "go ahead",
+    "carry on",
+    "proceed",
+    "keep going",
+    "please continue",
+];
+
+/// What people say when they mean that it ends: their words must not be paid for as an instruction.
+const STOP: [&str; 18] = [
+    "stop",
+    "s",
+    "quit",
+    "q",
+    "no",
+    "n",
+    "abort",
+    "cancel",
+    "end",
+    "halt",
+    "exit",
+    "done",
+    "finish",
+    "enough",
+    "stop now",
+    "stop here",
+    "please stop",
+    "report what there is",
+];
+
+/// A text in small letters, in single blanks, without the marks around it.
+fn plain(text: &str) -> String {
+    let lower = text.to_lowercase();
+    let words = lower.split_whitespace().collect::<Vec<_>>().join(" ");
+    let marks = |c: char| c.is_ascii_punctuation() || c.is_whitespace();
+    words.trim_matches(marks).to_owned()
 }
 
 /// Whether a person is to be asked now.
 pub(super) fn is_due(settings: &ResearchSettings, state: &ResearchState) -> bool {
     let round = state.research_iterations;
+    if round >= settings.depth {
+        // Nothing is left that could be done otherwise.
+        return false;
+    }
     let every = settings
         .checkpoint_every
         .is_some_and(|every| round > state.asked.round && round > 0 && round.is_multiple_of(every));
-    every || passed(settings, state) > state.asked.cost
+    // What researchers spent is not in the state before somebody has looked.
+    let unknown = state.findings.len() as u64 > state.asked.findings;
+    every || (settings.checkpoint_cost.is_some() && unknown)
 }
 
-/// How many times the cost bound was passed.
-fn passed(settings: &ResearchSettings, state: &ResearchState) -> u64 {
-    let cost = state
-        .spent
-        .as_ref()
-        .map_or(0, |spent| spent.usage().micro_dollars);
+/// How many times the cost bound will be passed after another round that costs as much as those before it.
+fn passed(settings: &ResearchSettings, (cost, rounds): (u64, u64)) -> u64 {
+    let next = cost.saturating_add(cost / rounds.max(1));
     match settings.checkpoint_cost {
-        Some(bound) if bound > 0 => cost / bound,
+        Some(bound) if bound > 0 => next / bound,
         _ => 0,
     }
 }
@@ -114,10 +170,34 @@ pub(super) async fn check_in(
     state: &ResearchState,
     ctx: &Ctx,
 ) -> paraph_graph::Result<Update<ResearchState>> {
-    let direction: Direction = ctx.interrupt_for(DIRECTION, asked(settings, state))?;
-    let update = ResearchState::update().asked(Asked {
-        round: state.research_iterations,
-        cost: passed(settings, state),
+    let spent = match Asking::of(ctx, state.spent.as_ref(), state.step).await {
+        Ok(asking) => asking.spent(ctx),
+        Err(early) => return Ok(ResearchState::update().cut_short(Some(early.ending()?))),
+    };
+    let round = state.research_iterations;
+    let cost = passed(settings, (spent.usage().micro_dollars, round));
+    let looked = Asked {
+        findings: state.findings.len() as u64,
+        ..state.asked
+    };
+    let by_round = settings
+        .checkpoint_every
+        .is_some_and(|every| round > state.asked.round && round.is_multiple_of(every));
+    if !by_round && cost <= state.asked.cost {
+        return Ok(ResearchState::update()
+            .asked(looked)
+            .spent(Some(spent))
+            .way(way(
+                CHECK_IN,
+                "the next round costs less than people are asked at",
+            )));
+    }
+    let question = asked(settings, state, spent.usage().cost());
+    let direction: Direction = ctx.interrupt_for(DIRECTION, question)?;
+    let update = ResearchState::update().spent(Some(spent)).asked(Asked {
+        round,
+        cost,
+        ..looked
     });
     let (way_on, instruction) = direction.read();
     Ok(match (way_on, instruction.is_empty()) {
@@ -139,7 +219,11 @@ pub(super) async fn check_in(
     })
 }
 
-fn asked(settings: &ResearchSettings, state: &ResearchState) -> DirectionAsked {
+fn asked(
+    settings: &ResearchSettings,
+    state: &ResearchState,
+    micro_dollars: Option<u64>,
+) -> DirectionAsked {
     let newest = state.knowledge_base.len().saturating_sub(SHOWN_FACTS);
     let facts = state.knowledge_base.get(newest..).unwrap_or_default();
     let found: Vec<String> = match facts.is_empty() {
@@ -170,7 +254,7 @@ fn asked(settings: &ResearchSettings, state: &ResearchState) -> DirectionAsked {
             .open_critiques()
             .map(|critique| critique.concern.clone())
             .collect(),
-        micro_dollars: state.spent.as_ref().and_then(|spent| spent.usage().cost()),
+        micro_dollars,
     }
 }
 
@@ -184,7 +268,19 @@ mod tests {
             (r#""continue""#, (Way::Continue, "")),
             (r#""""#, (Way::Continue, "")),
             (r#"" STOP ""#, (Way::Stop, "")),
+            (r#""Stop.""#, (Way::Stop, "")),
+            (r#""STOP!""#, (Way::Stop, "")),
+            (r#""stop  now""#, (Way::Stop, "")),
+            (r#""No""#, (Way::Stop, "")),
+            (r#""cancel""#, (Way::Stop, "")),
+            (r#""go on""#, (Way::Continue, "")),
+            (r#""Continue.""#, (Way::Continue, "")),
+            (r#""OK!""#, (Way::Continue, "")),
             (r#""look at costs""#, (Way::Redirect, "look at costs")),
+            (
+                r#""Stop using blogs.""#,
+                (Way::Redirect, "Stop using blogs."),
+            ),
             (r#"{"decision": "stop"}"#, (Way::Stop, "")),
             (
                 r#"{"decision": "redirect", "instruction": " costs "}"#,
@@ -208,7 +304,7 @@ mod tests {
             research_iterations: round,
             asked: Asked {
                 round: asked,
-                cost: 0,
+                ..Asked::default()
             },
             ..ResearchState::default()
         };
@@ -228,5 +324,24 @@ mod tests {
             );
             assert!(!is_due(&ResearchSettings::default(), &state(round, asked)));
         }
+    }
+
+    #[test]
+    fn people_are_asked_before_the_next_round_passes_their_bound() {
+        let bound = ResearchSettings {
+            checkpoint_cost: Some(300),
+            ..ResearchSettings::default()
+        };
+        // Cost and rounds so far: one more round of 220 would pass 300.
+        for (so_far, times) in [
+            ((0, 0), 0),
+            ((100, 1), 0),
+            ((220, 1), 1),
+            ((440, 2), 2),
+            ((600, 6), 2),
+        ] {
+            assert_eq!(passed(&bound, so_far), times, "{so_far:?}");
+        }
+        assert_eq!(passed(&ResearchSettings::default(), (1_000, 1)), 0);
     }
 }

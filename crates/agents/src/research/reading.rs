@@ -5,11 +5,37 @@ use paraph_models::json_in;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// A text without what a model thought aloud before it.
+/// Around what a model thinks aloud.
+const THOUGHT: (&str, &str) = ("<think>", "</think>");
+
+/// A text without what a model thought aloud before it. A thought that never ends is all that there is, so that nothing is
+/// left. What stands further down belongs to the text: it may be about such marks, or quote somebody who writes them.
 pub(crate) fn without_thoughts(text: &str) -> &str {
-    match text.rsplit_once("</think>") {
-        Some((_, said)) => said.trim(),
-        None => text.trim(),
+    let (begins, ends) = THOUGHT;
+    let mut rest = text.trim();
+    if !rest.starts_with(begins) {
+        return after_open_thought(rest);
+    }
+    while let Some(inside) = rest.strip_prefix(begins) {
+        rest = match inside.split_once(ends) {
+            Some((_, said)) => said.trim(),
+            None => "",
+        };
+    }
+    rest
+}
+
+/// The same where the thought had begun before the text did: one mark, on a line of its own, and no heading before it.
+fn after_open_thought(text: &str) -> &str {
+    let (begins, ends) = THOUGHT;
+    let Some((thought, said)) = text.split_once(ends) else {
+        return text;
+    };
+    let alone = said.is_empty() || said.starts_with(['\n', '\r']);
+    let is_thought = alone && !thought.starts_with('#') && !thought.contains(begins);
+    match is_thought && !said.contains(ends) {
+        true => said.trim(),
+        false => text,
     }
 }
 
@@ -136,6 +162,35 @@ mod tests {
         }
         assert!(value::<WrittenBrief>("no JSON").is_none());
         assert!(value::<WrittenBrief>(r#"{"brief": 5}"#).is_none());
+    }
+
+    #[test]
+    fn only_what_is_thought_before_a_text_is_taken_from_it() {
+        let table = [
+            ("<think>hm</think> It is so.", "It is so."),
+            (
+                " <think>hm</think>\n<think>well</think>\nIt is so.",
+                "It is so.",
+            ),
+            ("hm\n</think>\n\nIt is so.", "It is so."),
+            ("<think>a secret plan", ""),
+            (
+                "# Tags\n\nThe tag </think> ends a thought.",
+                "# Tags\n\nThe tag </think> ends a thought.",
+            ),
+            ("# Tags\n\nhm\n</think>\nSo.", "# Tags\n\nhm\n</think>\nSo."),
+            (
+                "It says </think> and </think>\nso.",
+                "It says </think> and </think>\nso.",
+            ),
+            (
+                "<think>hm</think> It says </think> too.",
+                "It says </think> too.",
+            ),
+        ];
+        for (text, said) in table {
+            assert_eq!(without_thoughts(text), said, "{text}");
+        }
     }
 
     #[test]

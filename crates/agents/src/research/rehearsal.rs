@@ -146,10 +146,9 @@ fn source_texts(notes: &str) -> Vec<(String, String)> {
     let mut open: Option<(String, String)> = None;
     for line in notes.lines() {
         if line.starts_with("=====[") {
-            if let Some(done) = open.take() {
-                all.push(done);
-            } else if let Some(id) = ids_in(line).pop() {
-                open = Some((id, String::new()));
+            all.extend(open.take());
+            if line.contains(" begins: ") {
+                open = ids_in(line).pop().map(|id| (id, String::new()));
             }
         } else if let Some((_, text)) = &mut open {
             text.push_str(line);
@@ -453,7 +452,7 @@ mod tests {
 
     #[test]
     fn texts_between_marks_are_found_with_their_ids() {
-        let notes = "words\n=====[ text of src-0011aabb begins: page ]\nOne.\nTwo.\n=====[ text of src-0011aabb ends ]\n=====[ output ]";
+        let notes = "words\n=====[ title of src-0011aabb ]\nTwo words.\n=====[ text of src-0011aabb begins: page ]\nOne.\nTwo.\n=====[ text of src-0011aabb ends ]\n=====[ output ]";
         assert_eq!(
             source_texts(notes),
             [("src-0011aabb".to_owned(), "One.\nTwo.\n".to_owned())]

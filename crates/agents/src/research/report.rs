@@ -42,6 +42,12 @@ pub struct Report {
     pub figures: ReportFigures,
     /// When the report was made, as RFC 3339 in UTC.
     pub generated_at: String,
+    /// Who wrote it: a model's name, or that rules did; empty if it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub made_by: String,
+    /// The id of its run; empty if there was none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
 }
 
 /// What a run and the check of its text counted.
@@ -81,6 +87,10 @@ pub struct ReportFrame {
     pub figures: ReportFigures,
     /// When the report is made, as RFC 3339 in UTC.
     pub generated_at: String,
+    /// Who wrote it.
+    pub made_by: String,
+    /// The id of its run.
+    pub run: String,
 }
 
 impl Report {
@@ -101,7 +111,22 @@ impl Report {
             },
             question: frame.question,
             generated_at: frame.generated_at,
+            made_by: frame.made_by,
+            run: frame.run,
         }
+    }
+
+    /// When it was made, by whom and in which run, as a sentence.
+    fn origin(&self) -> String {
+        let by = match &*self.made_by {
+            "" => String::new(),
+            by => format!(" by {by}"),
+        };
+        let run = match &*self.run {
+            "" => String::new(),
+            run => format!(", in run {run}"),
+        };
+        format!("Made at {}{by}{run}.", self.generated_at)
     }
 
     /// The report as Markdown, with its sources and its figures at the end.

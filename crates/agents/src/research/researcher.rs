@@ -13,7 +13,7 @@ use super::prompt;
 use super::reading::{marks_in, short, without_thoughts};
 use super::settings::Role;
 use super::state::{Finding, Note, ResearchState, ResearcherState};
-use super::tally::{SEARCH, Tally};
+use super::tally::{REMINDER, SEARCH, Tally};
 use crate::asking::{Asking, Early};
 use crate::ending::Ending;
 use crate::event::ResearcherDone;
@@ -23,7 +23,7 @@ use crate::{AgentEventData, Error};
 use hands::Hands;
 use paraph_gateway::Stop;
 use paraph_graph::{Ctx, Each, Goto, Graph, State, Update, with};
-use paraph_models::{ChatRequest, Message, ToolSpec, estimate_text};
+use paraph_models::{Body, ChatRequest, Message, ToolSpec, ToolStatus, estimate_text};
 use std::sync::Arc;
 
 const LLM_CALL: &str = "llm_call";
@@ -32,6 +32,9 @@ const COMPRESS: &str = "compress_research";
 
 /// How many characters of each source stand in for what nobody put in short.
 const EXCERPT: usize = 400;
+
+/// How many characters of what a search failed by are kept.
+const WHY: usize = 300;
 
 /// What the rest of a request needs beside the notes, in tokens.
 const BESIDE_NOTES: usize = 1_500;
@@ -329,11 +332,34 @@ async fn tell(
     .await
 }
 
+/// By what the first search failed, if none of them found anything.
+fn unsearched(messages: &[Message]) -> Option<String> {
+    let mut first = None;
+    for message in messages {
+        let Body::Tool(tool) = &message.body else {
+            continue;
+        };
+        if message.name.as_deref() != Some(SEARCH) {
+            continue;
+        }
+        if tool.status != ToolStatus::Error {
+            return None;
+        }
+        first = first.or(Some(message));
+    }
+    let text = first?.text();
+    let text = text.trim_end().trim_end_matches(REMINDER).trim_end();
+    let said = serde_json::from_str::<serde_json::Value>(text).ok();
+    let said = said.and_then(|said| Some(said.get("message")?.as_str()?.to_owned()));
+    Some(short(&said.unwrap_or_else(|| text.to_owned()), WHY))
+}
+
 /// What the run gets of a researcher: its short report as the answer to the supervisor's call, and what it read for
 /// whoever makes facts of it. The supervisor never sees the latter.
 pub(super) fn handed_in(state: ResearcherState) -> Update<ResearchState> {
     let done = done(&state, state.ending.as_ref());
     let failed = state.sources.is_empty();
+    let unsearched = unsearched(&state.researcher_messages);
     let stopped = done.stop_reason.as_ref().map(ToString::to_string);
     let detail = state
         .ending
@@ -374,6 +400,7 @@ pub(super) fn handed_in(state: ResearcherState) -> Update<ResearchState> {
                 .map(|source| source.id.clone())
                 .collect(),
             stopped,
+            unsearched,
             failed,
         }])
         .raw_notes(state.raw_notes.into_iter().map(note).collect::<Vec<_>>())

@@ -1,5 +1,6 @@
 //! How a research run is made: how broad, how deep, by whose voices, and when people are asked. Plain data.
 
+use crate::terms::ANSWER_TOKENS;
 use crate::{Rehearsal, Voice};
 use paraph_gateway::{Limits, Price};
 use paraph_graph::{Clock, SystemClock};
@@ -39,6 +40,16 @@ impl Role {
             Role::Supervisor => "supervisor",
             Role::RedTeam => "red_team",
             Role::Writer => "writer",
+        }
+    }
+
+    /// The longest answer of this part, in tokens, where the run has a limit on tokens or money. It is set aside before it
+    /// is asked for, and less of it if less is left.
+    pub(crate) fn longest_answer(self) -> u64 {
+        match self {
+            Role::Writer => 16_384,
+            Role::Compressor => 8_192,
+            Role::Researcher | Role::Supervisor | Role::RedTeam => ANSWER_TOKENS,
         }
     }
 }
@@ -167,6 +178,9 @@ impl ResearchSettings {
                 return Err(format!("`{name}` is {value}; it can be 1 to {most}"));
             }
         }
+        if self.checkpoint_cost == Some(0) {
+            return Err("`checkpoint_cost` is 0; it is a sum of money".to_owned());
+        }
         if self.window < Self::LEAST_WINDOW {
             return Err(format!(
                 "`window` is {} tokens; less than {} leaves no room for what is read",
@@ -233,6 +247,13 @@ mod tests {
                     ..fine()
                 },
                 Err("`checkpoint_every` is 0; it can be 1 to 1000"),
+            ),
+            (
+                ResearchSettings {
+                    checkpoint_cost: Some(0),
+                    ..fine()
+                },
+                Err("`checkpoint_cost` is 0; it is a sum of money"),
             ),
             (
                 ResearchSettings {

@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::ops::Deref;
 
+pub(super) use observation::FENCE;
 pub use observation::{annotated, sources_of};
 
 /// The most sources of a run.

@@ -177,6 +177,9 @@ pub(crate) struct Finding {
     pub(crate) sources: Vec<String>,
     /// Why it stopped before it was done, if it did.
     pub(crate) stopped: Option<String>,
+    /// What the last of its searches failed by, if none succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unsearched: Option<String>,
     /// It brought nothing.
     pub(crate) failed: bool,
 }
@@ -233,6 +236,9 @@ pub(crate) struct Asked {
     pub(crate) round: u64,
     /// How many times the cost bound had been passed.
     pub(crate) cost: u64,
+    /// Of how many findings the cost was known.
+    #[serde(default)]
+    pub(crate) findings: u64,
 }
 
 /// The node that was last, and why the run goes on as it does.

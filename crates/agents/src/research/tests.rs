@@ -568,6 +568,156 @@ async fn a_search_that_never_answers_is_said_and_nothing_is_made_up() {
         report.references.is_empty() && report.missing.len() == 3,
         "{report:?}"
     );
+    // By what the searches failed is said, and that the report is none.
+    let why = "`web_search` failed: 429 Too Many Requests";
+    assert!(
+        report.missing.iter().all(|missing| missing.contains(why)),
+        "{:?}",
+        report.missing
+    );
+    let partial = report.partial.unwrap();
+    assert!(
+        partial.contains("no source could be read") && partial.contains(why),
+        "{partial}"
+    );
+}
+
+/// A writer that answers like this where the report is wanted, and else as rehearsed.
+fn writer(report: impl Fn() -> Chunk + Send + Sync + 'static) -> Arc<Played> {
+    played(move |request, _| {
+        let system = request.messages[0].text().into_owned();
+        Ok(match system.starts_with("You write the report") {
+            true => report(),
+            false => rehearse(Role::Writer, request),
+        })
+    })
+}
+
+#[tokio::test]
+async fn the_writer_s_answer_may_be_longer_than_others_where_a_limit_stands() {
+    let (writes, supervises) = (plain(Role::Writer), plain(Role::Supervisor));
+    let settings = || with_voices(&[(Role::Writer, &writes), (Role::Supervisor, &supervises)]);
+    let limited = async |tokens| {
+        let agent = agent(&Stores::in_memory(), settings());
+        let mut terms = terms(&agent, "t");
+        terms.limits.tokens = tokens;
+        told(&agent, &terms).await.1
+    };
+    let result = limited(2_000_000).await;
+    assert_eq!(result.stop_reason, Stop::Success);
+    let longest = |model: &Played| model.asked().last().unwrap().max_tokens;
+    assert_eq!(
+        (longest(&writes), longest(&supervises)),
+        (Some(16_384), Some(4_096))
+    );
+    // Less is asked for where less is left, and there is a report all the same.
+    let result = limited(18_000).await;
+    assert!(result.report.is_some(), "{:?}", result.stop_reason);
+    let asked = longest(&writes).unwrap();
+    assert!((64..16_384).contains(&asked), "{asked}");
+}
+
+#[tokio::test]
+async fn a_small_budget_is_spent_on_research_and_not_kept_back_whole() {
+    // As much as was kept back once, and a little more.
+    for tokens in [12_500, 15_000, 26_000] {
+        let settings = with_voices(&[(Role::Writer, &plain(Role::Writer))]);
+        let agent = agent(&Stores::in_memory(), settings);
+        let mut terms = terms(&agent, "t");
+        terms.limits.tokens = tokens;
+        let (_, result) = told(&agent, &terms).await;
+        let report = result
+            .report
+            .unwrap_or_else(|| panic!("{tokens}: {:?}", result.stop_reason));
+        assert!(!report.references.is_empty(), "{tokens}: {report:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_report_that_the_provider_holds_back_or_that_is_a_thought_is_none() {
+    let held_back = || Chunk {
+        finish_reason: Some(FinishReason::ContentFilter),
+        ..text("I cannot")
+    };
+    let table = [
+        (
+            writer(held_back),
+            "no model wrote it: llm_empty (the model's provider held the report back); these are",
+        ),
+        (
+            writer(|| text("<think>a secret plan")),
+            "no model wrote it: llm_empty; these are",
+        ),
+    ];
+    for (writer, expected) in table {
+        let (_, result) = run(with_voices(&[(Role::Writer, &writer)])).await;
+        let report = result.report.unwrap();
+        let partial = report.partial.unwrap();
+        assert!(partial.starts_with(expected), "{partial}");
+        assert!(
+            !report.body.contains("cannot") && !report.body.contains("secret"),
+            "{}",
+            report.body
+        );
+        assert_eq!(result.stop_reason, Stop::LlmEmpty);
+    }
+}
+
+#[tokio::test]
+async fn a_report_that_cites_nothing_is_written_once_more_and_else_called_partial() {
+    let silent = writer(|| text("I'm sorry, but I can't help with that."));
+    let (events, result) = run(with_voices(&[(Role::Writer, &silent)])).await;
+    let mended = events.iter().filter(
+        |event| matches!(&event.data, AgentEventData::Phase { phase, .. } if phase == "mending"),
+    );
+    assert_eq!(mended.count(), 1);
+    let told = silent
+        .asked()
+        .last()
+        .unwrap()
+        .messages
+        .last()
+        .unwrap()
+        .text()
+        .into_owned();
+    assert!(
+        told.contains("The report cites no source, though sources were read"),
+        "{told}"
+    );
+    let partial = result.report.unwrap().partial;
+    assert_eq!(
+        partial.as_deref(),
+        Some("it cites nothing of what was read")
+    );
+}
+
+#[tokio::test]
+async fn people_are_asked_before_the_second_round_costs_too_much() {
+    // Researchers cost: 110 tokens an answer, at a dollar a token.
+    let costly: Arc<dyn ChatModel> = plain(Role::Researcher);
+    let mut settings = ResearchSettings {
+        checkpoint_cost: Some(1_000_000),
+        ..ResearchSettings::rehearsal()
+    };
+    let price = paraph_gateway::Price {
+        input: 1_000_000_000_000,
+        output: 1_000_000_000_000,
+        source: "a test".to_owned(),
+    };
+    let voice = Voice {
+        model: costly,
+        price: Some(price),
+    };
+    settings.voices.insert(Role::Researcher, voice);
+    let agent = agent(&Stores::in_memory(), settings);
+    let terms = terms(&agent, "t");
+    let first = report(agent.start(QUESTION, &terms).await.unwrap().result().await);
+    assert_eq!(first.stop_reason, Stop::ApprovalPending);
+    let asked = &first.questions[0];
+    assert_eq!(
+        (asked.name.as_str(), &asked.question["round"]),
+        ("direction", &json!(1))
+    );
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use super::prompt;
 use super::reading::{short, without_thoughts};
 use super::report::{Report, ReportFigures, ReportFrame};
 use super::settings::Role;
+use super::source::FENCE as MARK;
 use super::state::{Critique, ResearchState, Standing};
 use super::{COMPLETE, REPORT};
 use crate::asking::{Asking, Early};
@@ -95,10 +96,10 @@ pub(super) fn material(state: &ResearchState, room: usize) -> String {
     let titles: Vec<_> = state
         .sources
         .iter()
-        .filter_map(|source| take(format!("- {}: {}", source.id, source.title)))
+        .filter_map(|source| take(format!("{}: {}", source.id, source.title)))
         .collect();
     format!(
-        "Facts:\n{}\n\nFindings:\n{}\n\nSources:\n{}",
+        "Facts:\n{}\n\nFindings:\n{}\n\nSources:\n{MARK} titles of sources ]\n{}\n{MARK} end of the titles ]",
         facts.join("\n"),
         findings.join("\n\n"),
         titles.join("\n")
@@ -129,7 +130,7 @@ pub(super) async fn final_report(
         Err(early) => (Written::by_code(state), Some(early.ending()?)),
     };
     let checked = check(&text.text, &state.sources);
-    let partial = partial(state, unwritten.as_ref(), text.cut_off);
+    let partial = partial(state, (unwritten.as_ref(), text.cut_off), &checked);
     let report = put_together(crew, state, (checked, partial), &asking);
     let answer = report.to_markdown();
     let ending = Ending {
@@ -153,12 +154,34 @@ fn ending_of(state: &ResearchState, unwritten: Option<Ending>) -> Ending {
     if let Some(ending) = unwritten {
         return ending;
     }
-    match state.sources.is_empty() {
-        true => Ending {
-            detail: Some("no source could be read".to_owned()),
-            ..Ending::from(Stop::NoProgress)
-        },
-        false => Ending::from(Stop::Success),
+    if !state.sources.is_empty() {
+        return Ending::from(Stop::Success);
+    }
+    Ending {
+        detail: Some(nothing_read(state)),
+        ..Ending::from(unreached(state).unwrap_or(Stop::NoProgress))
+    }
+}
+
+/// The failure of their model, if that kept all researchers from reading anything.
+fn unreached(state: &ResearchState) -> Option<Stop> {
+    let mut stops = state.findings.iter().map(|finding| {
+        let stopped = finding.stopped.as_deref()?;
+        stopped.starts_with("llm_").then(|| stopped.parse().ok())?
+    });
+    let first: Stop = stops.next()??;
+    stops.all(|stop| stop.is_some()).then_some(first)
+}
+
+/// Why there is no source, in a sentence.
+fn nothing_read(state: &ResearchState) -> String {
+    let mut failures = state
+        .findings
+        .iter()
+        .filter_map(|finding| finding.unsearched.as_deref());
+    match failures.next() {
+        Some(why) => format!("no source could be read: {why}"),
+        None => "no source could be read".to_owned(),
     }
 }
 
@@ -178,24 +201,41 @@ async fn written(
 ) -> Result<Written, Early> {
     let first = ask(crew, state, asking, ctx, None).await?;
     let checked = check(&first.text, &state.sources);
-    if checked.refused.is_empty() || asking.running_out().is_some() {
+    let silent = cites_nothing(state, &checked);
+    if (checked.refused.is_empty() && !silent) || asking.running_out().is_some() {
         return Ok(first);
     }
-    phase(
-        ctx,
-        "mending",
-        &format!("{} citations did not hold", checked.refused.len()),
-    )
-    .await?;
-    let problems = problems(&checked);
+    let (about, problems) = match checked.refused.len() {
+        0 => ("nothing is cited".to_owned(), NOTHING_CITED.to_owned()),
+        many => (format!("{many} citations did not hold"), problems(&checked)),
+    };
+    phase(ctx, "mending", &about).await?;
     match ask(crew, state, asking, ctx, Some((&first.text, &problems))).await {
-        Ok(second) if check(&second.text, &state.sources).refused.len() < checked.refused.len() => {
+        Ok(second) if is_better(state, &check(&second.text, &state.sources), &checked) => {
             Ok(second)
         }
         Ok(_) => Ok(first),
         // What was written first stands, without what did not hold.
         Err(Early::Ending(_)) => Ok(first),
         Err(early) => Err(early),
+    }
+}
+
+/// What a writer is told that cites nothing.
+const NOTHING_CITED: &str = "- The report cites no source, though sources were read. Answer the question from the material and \
+    cite the ids that stand there; if the material answers nothing, say so and cite what was looked at.";
+
+/// Whether a report rests on nothing that was read, though something was.
+fn cites_nothing(state: &ResearchState, checked: &Checked) -> bool {
+    !state.sources.is_empty() && checked.references.is_empty()
+}
+
+/// Whether more of a second try holds than of the first.
+fn is_better(state: &ResearchState, second: &Checked, first: &Checked) -> bool {
+    match (cites_nothing(state, second), cites_nothing(state, first)) {
+        (false, true) => true,
+        (true, false) => false,
+        _ => second.refused.len() < first.refused.len(),
     }
 }
 
@@ -227,6 +267,13 @@ async fn ask(
         ChatRequest::new(messages)
     };
     let (_, reply) = crew.ask(Role::Writer, asking.clone(), ctx, request).await?;
+    if reply.finish_reason == Some(FinishReason::ContentFilter) {
+        let held_back = Ending {
+            detail: Some("the model's provider held the report back".to_owned()),
+            ..Ending::from(Stop::LlmEmpty)
+        };
+        return Err(held_back.into());
+    }
     let text = reply.message.text();
     match without_thoughts(&text) {
         "" => Err(Stop::LlmEmpty.into()),
@@ -289,36 +336,87 @@ fn put_together(
         missing: gaps(state),
         figures,
         generated_at: crew.now(),
+        made_by: writer_of(crew, asking),
+        run: asking.session.scope().run.clone(),
     };
     Report::of(checked, frame)
 }
 
+/// The model that writes, by its name; of the rehearsal, what it is.
+fn writer_of(crew: &Crew, asking: &Asking<'_>) -> String {
+    let voice = crew.settings.voices.get(&Role::Writer);
+    let name = voice.map_or_else(|| asking.run.model.name(), |voice| voice.model.name());
+    match name {
+        "rehearsal" => "the rehearsal (rules, and no model)".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
 /// Why a report is not whole, if it is not.
-fn partial(state: &ResearchState, unwritten: Option<&Ending>, cut_off: bool) -> Option<String> {
+fn partial(
+    state: &ResearchState,
+    (unwritten, cut_off): (Option<&Ending>, bool),
+    checked: &Checked,
+) -> Option<String> {
     let cut_short = state.cut_short.as_ref().map(|ending| match &ending.detail {
         Some(detail) => format!("the research was cut short: {} ({detail})", ending.stop),
         None => format!("the research was cut short: {}", ending.stop),
     });
+    let unread = (state.sources.is_empty() && cut_short.is_none()).then(|| nothing_read(state));
     let unwritten = unwritten.map(|ending| {
-        format!(
-            "no model wrote it ({}): these are the researchers' own short reports",
-            ending.stop
-        )
+        let why = match &ending.detail {
+            Some(detail) => format!("{} ({detail})", ending.stop),
+            None => ending.stop.to_string(),
+        };
+        match state.findings.iter().any(|finding| !finding.failed) {
+            true => {
+                format!("no model wrote it: {why}; these are the researchers' own short reports")
+            }
+            false => format!("no model wrote it: {why}"),
+        }
     });
+    let silent = (unwritten.is_none() && cites_nothing(state, checked))
+        .then(|| "it cites nothing of what was read".to_owned());
     let cut_off =
         cut_off.then(|| "its end is missing: the writer's answer was too long".to_owned());
-    let reasons: Vec<_> = [cut_short, state.stopped_by.clone(), unwritten, cut_off]
-        .into_iter()
-        .flatten()
-        .collect();
+    let reasons = [
+        cut_short,
+        state.stopped_by.clone(),
+        unread,
+        starved(state),
+        unwritten,
+        silent,
+        cut_off,
+    ];
+    let reasons: Vec<_> = reasons.into_iter().flatten().collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// How many researchers came back with nothing because the budget was used up.
+fn starved(state: &ResearchState) -> Option<String> {
+    let by_budget = |stopped: &&str| stopped.starts_with("max_");
+    let failed = state.findings.iter().filter(|finding| finding.failed);
+    let mut stopped = failed
+        .filter_map(|finding| finding.stopped.as_deref())
+        .filter(by_budget);
+    let first = stopped.next()?;
+    let count = stopped.count() + 1;
+    let of = state.findings.len();
+    Some(format!(
+        "{count} of {of} researchers found nothing before their share of the budget was used up ({first})"
+    ))
 }
 
 /// What is known to be missing, whatever the writer says.
 fn gaps(state: &ResearchState) -> Vec<String> {
     let failed = state.findings.iter().filter(|finding| finding.failed);
     let failed = failed.map(|finding| {
-        let why = finding.stopped.as_deref().unwrap_or("nothing was found");
+        let reasons = [finding.stopped.as_deref(), finding.unsearched.as_deref()];
+        let why = reasons.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let why = match why.is_empty() {
+            true => "nothing was found",
+            false => &why,
+        };
         format!("Not found out ({why}): {}", short(&finding.topic, 300))
     });
     let is_open = |critique: &&Critique| critique.standing == Standing::Raised;

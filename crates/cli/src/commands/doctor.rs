@@ -192,6 +192,14 @@ fn keys(config: &Config) -> Vec<Check> {
             Err(failure) => checks.push(Check::of("key", Err(failure))),
         }
     }
+    match crate::tools::lacks_search(config) {
+        Ok(false) => {}
+        Ok(true) => {
+            let detail = "TAVILY_API_KEY is not set: the web cannot be searched (research has --sources DIR)";
+            checks.push(Check::new("search", Verdict::Note, detail));
+        }
+        Err(failure) => checks.push(Check::of("search", Err(failure))),
+    }
     if !any {
         let detail = "no provider's key is set; the rehearsal model needs none";
         checks.push(Check::new("key", Verdict::Note, detail));

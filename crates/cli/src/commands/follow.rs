@@ -154,7 +154,9 @@ pub(crate) async fn finish(
     }
     if let Some(result) = &ended.result {
         let flag = kept.flag.as_deref().unwrap_or_default();
-        let again = ended.again.as_deref();
+        let file = told.printing.report_file.as_ref().map(ReportFile::flag);
+        let again = ended.again.map(|again| again + &file.unwrap_or_default());
+        let again = again.as_deref();
         told.printing
             .result(result, ended.detail.as_deref(), (again, flag))?;
         if let (Stop::Cancelled, Some(again)) = (result.stop(), again) {
@@ -222,14 +224,16 @@ impl Printing {
         detail: Option<&str>,
         again: (Option<&str>, &str),
     ) -> Result<(), Failure> {
-        if let (Some(file), Some(report)) = (&self.report_file, result.report()) {
-            file.write(report)?;
-        }
+        let written = match (&self.report_file, result.report()) {
+            (Some(file), Some(report)) => file.write(report),
+            _ => Ok(()),
+        };
         match (self.events, self.json) {
-            (true, _) => Ok(()),
-            (false, true) => print(&printable_json(result.to_json()?)),
-            (false, false) => print(&in_words(result, detail, again)),
+            (true, _) => {}
+            (false, true) => print(&printable_json(result.to_json()?))?,
+            (false, false) => print(&in_words(result, detail, again))?,
         }
+        written
     }
 }
 
@@ -288,10 +292,17 @@ fn asking(questions: &[OpenQuestion], again: Option<&str>) -> String {
     for asked in questions {
         text.push_str(&format!("\n\n{}", crate::research::in_words(asked)));
     }
-    if let Some(again) = again {
+    // What is asked back is answered in words; whoever is asked for a direction has three.
+    let directs = questions.iter().any(|asked| asked.question.is_object());
+    if let (Some(again), false) = (again, directs) {
+        text.push_str(&format!(
+            "\n\n  answer it           {again} --answer \"the answer\""
+        ));
+    }
+    if let (Some(again), true) = (again, directs) {
         text.push_str(&format!(
             "\n\n  go on               {again} --answer continue\n  report what there is {again} --answer stop\n  \
-             something else      {again} --answer \"a new instruction, or the answer\""
+             something else      {again} --answer \"a new instruction\""
         ));
     }
     printable(&text)

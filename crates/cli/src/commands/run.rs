@@ -3,7 +3,7 @@
 use super::approvals::take_back;
 use super::drive::{Driver, say_if_not};
 use super::follow::{Printing, Told};
-use crate::application::{Described, Said, TRIAGE, WEATHER};
+use crate::application::{Described, RESEARCH, Said, TRIAGE, WEATHER};
 use crate::args::RunArgs;
 use crate::choice::{check_price, choose, limits};
 use crate::config::{Config, Source};
@@ -20,7 +20,7 @@ use paraph_agents::{Agent, AgentInfo, AgentRun, Case, Stores, Terms, weather_by_
 use paraph_gateway::LoopRule;
 use paraph_graph::{CheckpointId, RunId, RunQuery};
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 
 /// The most that is read from standard input as a task, in bytes. An agent takes less.
 const MAX_INPUT: u64 = 1024 * 1024;
@@ -60,6 +60,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         triage,
     };
     let terms = terms(args, &described, &config, &asking)?;
+    is_asked(args, &described, &terms)?;
     let printing = Printing::of(&args.printing, file_of(&store.text).as_deref())?;
     super::block_on(async {
         let kept = Kept::open(&config).await?;
@@ -82,11 +83,9 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
             false => kept.stores(),
         };
         let opened = described.open(&config, stores, said).await?;
-        // The support agent has a refund to ask for and seldom does: on a store that does not last it is refused when
-        // it would ask.
-        if described.file.is_some() && !kept.lasts() && opened.agent.may_ask() {
+        if let Err(forgets) = remembers(&described, &asking, (&kept, &opened.agent)) {
             opened.close().await;
-            return Err(would_forget(&described));
+            return Err(forgets);
         }
         if !args.printing.quiet {
             tell_of_ways(args, &described, said);
@@ -120,13 +119,43 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     })
 }
 
-/// Why an agent that may have to ask people does not run on a store that dies with the process.
-fn would_forget(described: &Described) -> Failure {
-    Failure::Usage(format!(
-        "store: `{}` asks people before it changes something, and what waits for them would die with this process: \
-         use a store that lasts, or --deny its tools that change something",
-        described.info.name
-    ))
+/// Refuses an agent that may have to ask people on a store that dies with the process.
+fn remembers(
+    described: &Described,
+    asking: &Asking,
+    (kept, agent): (&Kept, &Agent),
+) -> Result<(), Failure> {
+    if kept.lasts() {
+        return Ok(());
+    }
+    let asks = asking.research.as_ref().is_some_and(StartedResearch::asks);
+    if asks && !std::io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "store: with --checkpoint-every, --checkpoint-cost or --clarify the run asks people, and what waits for them \
+             would die with this process: use a store that lasts",
+        ));
+    }
+    // The support agent has a refund to ask for and seldom does: on such a store it is refused when it would ask.
+    if described.file.is_some() && agent.may_ask() {
+        return Err(Failure::Usage(format!(
+            "store: `{}` asks people before it changes something, and what waits for them would die with this process: \
+             use a store that lasts, or --deny its tools that change something",
+            described.info.name
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses research of which nobody said what is to be found out, unless all of it is built in.
+fn is_asked(args: &RunArgs, described: &Described, terms: &Terms) -> Result<(), Failure> {
+    let unasked = described.info.name == RESEARCH && args.task.is_none() && args.from.is_none();
+    let built_in = is_rehearsal(terms) && args.research.sources.is_none();
+    match unasked && !built_in {
+        true => Err(Failure::usage(
+            "what is to be found out? paraph run research \"QUESTION\"",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Whether nothing outside is asked, not even a model.
@@ -269,6 +298,9 @@ fn terms(
     let thread = thread(args, agent)?;
     let choice = choose(config, agent, described.model()?)?;
     check_price(config, &choice, &limits)?;
+    if args.research.checkpoint_cost.is_some() && choice.price.is_none() {
+        return Err(crate::research::unpriced());
+    }
     if let (Some(remark), false) = (&choice.note, args.printing.quiet) {
         note(remark);
     }

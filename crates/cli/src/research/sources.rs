@@ -90,7 +90,11 @@ impl StartedSources {
     }
 
     /// The tools.
-    pub(super) async fn open(&self, config: &Config, rehearsed: bool) -> Result<Found, Failure> {
+    pub(super) async fn open(
+        &self,
+        config: &Config,
+        (rehearsed, resumed): (bool, bool),
+    ) -> Result<Found, Failure> {
         if let Some(server) = &self.server {
             let (servers, mut tools) = server.open(config).await?;
             tools.push(think());
@@ -102,6 +106,13 @@ impl StartedSources {
                 .map_err(|error| Failure::Usage(format!("--sources: {error}")))?,
             (None, true) => return Ok((built_in(), nothing(), Vec::new())),
             (None, false) => {
+                // A run that goes on may have nothing more to search for.
+                if !resumed && crate::tools::lacks_search(config)? {
+                    return Err(Failure::usage(
+                        "searches need TAVILY_API_KEY (in the environment, or in .env); --sources DIR searches a folder of \
+                         documents instead",
+                    ));
+                }
                 let tools = crate::tools::of_research(config)?;
                 return Ok((tools, nothing(), Vec::new()));
             }

@@ -6,6 +6,9 @@
 use crate::rude::program;
 use crate::sandbox::{Ended, Sandbox};
 use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 const QUESTION: &str = "How much of the honey harvest did the mites cost?";
 
@@ -25,7 +28,7 @@ fn library(sandbox: &Sandbox) -> Option<String> {
         );
     Some(format!(
         "name = \"sources\"\nprompt = \"Nobody speaks here.\"\n[mcp.library]\ncommand = {python:?}\nargs = [{script:?}, \"books\", \
-         \"usual\"]\nlevels = {{ search = \"read\", fetch = \"read\" }}\n"
+         \"usual\", \"searches\"]\nlevels = {{ search = \"read\", fetch = \"read\" }}\n"
     ))
 }
 
@@ -174,4 +177,119 @@ fn servers_that_cannot_be_searched_are_named_before_anything_runs() {
     assert_eq!(checked.code, 2);
     let said = format!("{}{}", checked.out, checked.err);
     assert!(said.contains(why), "{said}");
+}
+
+/// How many runs are killed, at moments spread over the time that one takes.
+const KILLS: u32 = 50;
+
+/// The searches of this question, by the rehearsal.
+const SEARCHES: usize = 6;
+
+fn lines(path: &Path) -> usize {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().count()
+}
+
+/// The searches of a thread that are known to have ended.
+fn ended(sandbox: &Sandbox, thread: &str) -> usize {
+    let told = sandbox.run(&["runs", "events", "--thread", thread]).out;
+    let is_search =
+        |line: &&str| line.contains("\"tool_ended\"") && line.contains("\"web_search\"");
+    told.lines().filter(is_search).count()
+}
+
+/// Kills a run at this moment and goes on with it: no search is made again whose result was there.
+fn killed_and_gone_on_with(moment: Duration) {
+    let sandbox = Sandbox::new();
+    let (file, counted) = ("shop/sources.toml", sandbox.path("shop/searches"));
+    if reviewed(&sandbox, file).is_none() {
+        return;
+    }
+    let args = [
+        "run",
+        "research",
+        QUESTION,
+        "--model",
+        "rehearsal",
+        "--sources",
+        file,
+        "--thread",
+        "bees",
+        "--quiet",
+    ];
+    let mut child = sandbox
+        .command(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(moment);
+    let _ = child.kill();
+    let _ = child.wait();
+    let known = ended(&sandbox, "bees");
+    let before = lines(&counted);
+    let shown = sandbox.run(&["runs", "resume", "--thread", "bees", "--json", "--quiet"]);
+    if shown.code == 2 {
+        // Killed before the run was written down: there is nothing to go on with.
+        assert!(
+            ["no thread", "no run", "there is no store"]
+                .iter()
+                .any(|none| shown.err.contains(none)),
+            "{}",
+            shown.err
+        );
+        assert_eq!((known, before), (0, 0), "{}", shown.err);
+        return;
+    }
+    let result = shown.json();
+    assert_eq!(
+        result["stop_reason"], "success",
+        "killed after {moment:?}: {}",
+        shown.err
+    );
+    let rows = result["trace"].as_array().unwrap();
+    let searches = rows
+        .iter()
+        .filter(|row| row["tool"] == "web_search")
+        .count();
+    let again = lines(&counted) - before;
+    assert_eq!(searches, SEARCHES, "killed after {moment:?}");
+    assert!(
+        again + known <= SEARCHES,
+        "killed after {moment:?}: {again} searches though {known} had ended"
+    );
+}
+
+/// The server that is searched writes down each search, so what is counted is what really reached it.
+#[test]
+fn a_killed_run_goes_on_and_repeats_no_search() {
+    let sandbox = Sandbox::new();
+    let file = "shop/sources.toml";
+    if reviewed(&sandbox, file).is_none() {
+        return;
+    }
+    let began = Instant::now();
+    let whole = research(&sandbox, file, &["--quiet"]);
+    let took = began.elapsed();
+    assert_eq!(
+        (whole.code, lines(&sandbox.path("shop/searches"))),
+        (0, SEARCHES),
+        "{}",
+        whole.err
+    );
+    let next = AtomicU32::new(0);
+    let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= KILLS {
+                        return;
+                    }
+                    killed_and_gone_on_with(took * n / KILLS);
+                }
+            });
+        }
+    });
 }

@@ -275,8 +275,28 @@ fn is_document(path: &str) -> bool {
     ending.is_some_and(|own| ENDINGS.iter().any(|known| own.eq_ignore_ascii_case(known)))
 }
 
+/// Opens a file that was one a moment ago: not what a link in its place leads to, and without waiting for a writer where a
+/// pipe stands in its place.
+#[cfg(unix)]
+fn open(file: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    File::options().read(true).custom_flags(flags).open(file)
+}
+
+#[cfg(not(unix))]
+fn open(file: &Path) -> io::Result<File> {
+    File::open(file)
+}
+
 fn text(file: &Path, room: u64) -> Result<String, Reason> {
-    let opened = File::open(file).map_err(|_| Reason::Unreadable)?;
+    let opened = open(file).map_err(|_| Reason::Unreadable)?;
+    // It may be another one by now than when the folder was gone through.
+    match opened.metadata() {
+        Ok(known) if known.is_file() => {}
+        _ => return Err(Reason::Kind),
+    }
     let mut bytes = Vec::new();
     let mut bounded = opened.take(MAX_BYTES + 1);
     bounded
@@ -290,4 +310,29 @@ fn text(file: &Path, room: u64) -> Result<String, Reason> {
         return Err(Reason::Full);
     }
     String::from_utf8(bytes).map_err(|_| Reason::Encoding)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    #[cfg(unix)]
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_was_put_in_a_document_s_place_is_neither_followed_nor_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let (outside, link, pipe) = (
+            place.path().join("outside.md"),
+            place.path().join("link.md"),
+            place.path().join("pipe.md"),
+        );
+        fs::write(&outside, "a secret").unwrap();
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        assert_eq!(text(&outside, 100).as_deref(), Ok("a secret"));
+        assert_eq!(text(&link, 100), Err(Reason::Unreadable));
+        assert_eq!(text(&pipe, 100), Err(Reason::Kind));
+    }
 }

@@ -1,8 +1,8 @@
 """An MCP server for tests that searches a folder of documents and reads them. Needs nothing but Python 3.
 
 Its first argument is the folder, its second what its tools are called: `usual` for `search` and `fetch`, whose answers are
-JSON in a text, or `odd` for `find` and `open`, which answer with lines and plain texts. Messages are lines of JSON on
-standard input and output.
+JSON in a text, or `odd` for `find` and `open`, which answer with lines and plain texts. Its third, if there is one, is a
+file in which each search becomes a line. Messages are lines of JSON on standard input and output.
 """
 
 import json
@@ -12,6 +12,7 @@ import sys
 
 folder = pathlib.Path(sys.argv[1])
 odd = sys.argv[2] == "odd"
+noted = sys.argv[3] if len(sys.argv) > 3 else None
 
 
 def tool(name, description, *arguments):
@@ -36,6 +37,9 @@ def title(name):
 
 
 def search(query):
+    if noted:
+        with open(noted, "a") as lines:
+            lines.write(query + "\n")
     wanted = words(query)
     fit = {path.name: len(wanted & words(path.read_text())) for path in folder.glob("*.md")}
     names = sorted((name for name in fit if fit[name]), key=lambda name: (-fit[name], name))

@@ -73,8 +73,8 @@ pub(super) fn page(report: &Report) -> String {
     }
     let _ = write!(
         out,
-        "</ul>\n<p class=\"quiet\">Made at {}.</p>\n</body>\n</html>\n",
-        escaped(&report.generated_at)
+        "</ul>\n<p class=\"quiet\">{}</p>\n</body>\n</html>\n",
+        escaped(&report.origin())
     );
     out
 }

@@ -36,7 +36,7 @@ pub(super) fn whole(report: &Report) -> String {
     for line in figures(&report.figures) {
         let _ = writeln!(out, "- {line}");
     }
-    let _ = write!(out, "\nMade at {}.\n", report.generated_at);
+    let _ = writeln!(out, "\n{}", escaped(&report.origin()));
     out
 }
 

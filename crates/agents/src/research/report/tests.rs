@@ -39,6 +39,8 @@ fn report(text: &str, lacking: (Option<&str>, &[&str])) -> Report {
         missing: lacking.1.iter().map(|text| (*text).to_owned()).collect(),
         figures,
         generated_at: AT.to_owned(),
+        made_by: "openai:gpt_x".to_owned(),
+        run: "01a2".to_owned(),
     };
     Report::of(check(&text, &library), frame)
 }
@@ -63,7 +65,7 @@ fn a_report_in_markdown_says_everything() {
          - Quotations looked up: 0; not found and unquoted: 0.\n\
          - Citations of what was not read, taken out: 0.\n\
          - Searches: 7; without a reflection after it: 1; sources read: 2.\n\
-         - Rounds: 3; researchers: 4; failed: 1; tokens: 12345; cost: $1.020300.\n\nMade at {AT}.\n"
+         - Rounds: 3; researchers: 4; failed: 1; tokens: 12345; cost: $1.020300.\n\nMade at {AT} by openai:gpt\\_x, in run 01a2.\n"
     );
     assert_eq!(report.to_markdown(), expected);
 }

@@ -132,9 +132,14 @@ async fn answered(
 ) -> Result<AgentRun, Failure> {
     let open = agent.questions(&row.thread).await.map_err(not_started)?;
     let asks = open.iter().filter(|asked| asked.key != APPROVAL);
-    let answers: Vec<_> = asks
-        .map(|asked| (asked.id.clone(), crate::research::answer(answer)))
-        .collect();
+    let answers = asks.map(|asked| {
+        let value = crate::research::answer(answer);
+        if asked.question.is_object() {
+            crate::research::check_direction(&value)?;
+        }
+        Ok((asked.id.clone(), value))
+    });
+    let answers = answers.collect::<Result<Vec<_>, Failure>>()?;
     if answers.is_empty() {
         return Err(Failure::Usage(format!(
             "--answer: run {} asks nothing that is answered like this (`paraph runs show {}` says how it stands)",
