@@ -12,8 +12,8 @@ use reqwest::header::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::Template;
 use super::sources::McpSources;
+use crate::http::Template;
 use crate::outbound::Base;
 use crate::setting::{LevelName, Setting};
 

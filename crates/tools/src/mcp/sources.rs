@@ -263,7 +263,7 @@ impl McpClient {
                     let answer = client.call(&words, &progress).await?;
                     let mut hits = documents(&place, answer, &said, &query.query);
                     hits.truncate(usize::from(most));
-                    Found::some(hits)
+                    Found::some(hits).map_err(Error::for_model)
                 }
             },
         )
@@ -294,14 +294,14 @@ impl McpClient {
         A: DeserializeOwned + JsonSchema,
         O: Serialize,
         F: Fn(A, Progress) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<O, Error>> + Send + 'static,
+        Fut: Future<Output = Result<O, ToolError>> + Send + 'static,
     {
         let schema = schemars::schema_for!(A).to_value();
         let run = move |args: Json, progress: Progress| {
             let started = serde_json::from_str(&args.to_string()).map(|args| run(args, progress));
             async move {
                 match started {
-                    Ok(running) => running.await.map_err(Error::for_model),
+                    Ok(running) => running.await,
                     Err(error) => Err(ToolError::bad_args(error.to_string())),
                 }
             }
@@ -321,9 +321,10 @@ struct Caller {
 }
 
 impl Caller {
-    async fn call(&self, words: &[(&str, Value)], progress: &Progress) -> Result<Value, Error> {
+    async fn call(&self, words: &[(&str, Value)], progress: &Progress) -> Result<Value, ToolError> {
         let Chosen { own, shown, args } = &self.chosen;
-        let connection = self.session.ready(own, shown).await?;
+        let ready = self.session.ready(own, shown).await;
+        let connection = ready.map_err(Error::for_model)?;
         let args = filled(args, words);
         self.session.call(&connection, own, args, progress).await
     }
@@ -334,9 +335,10 @@ async fn read(
     place: &Place,
     address: &Address,
     progress: &Progress,
-) -> Result<Page, Error> {
-    let nothing = |problem: &str| Error::Nothing {
-        problem: problem.to_owned(),
+) -> Result<Page, ToolError> {
+    let nothing = |problem: &str| {
+        let problem = problem.to_owned();
+        Error::Nothing { problem }.for_model()
     };
     let Some(id) = place.id(&address.url) else {
         return Err(nothing(
@@ -349,7 +351,8 @@ async fn read(
         ));
     };
     let answer = client.call(&[(ID, Value::from(&*id))], progress).await?;
-    page_of(place, &id, answer, address.start.unwrap_or(0))
+    let page = page_of(place, &id, answer, address.start.unwrap_or(0));
+    page.map_err(Error::for_model)
 }
 
 /// Why a tool would not take these arguments, as far as their names show.
