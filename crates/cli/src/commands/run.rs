@@ -43,22 +43,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     crate::stores::key(&config)?;
     crate::stores::lease(&config)?;
     super::threads::retention(&config)?;
-    let from = args.from.as_deref();
-    let from = from.map(|id| super::threads::checkpoint(id, "--from"));
-    let triage = crate::triage::said(args, &described.info, &config)?;
-    let asking = Asking {
-        user: args.user,
-        task: match &triage {
-            Some(_) if args.task.is_none() && args.from.is_some() => None,
-            Some(triage) => Some(triage.target.url()),
-            None => task(args, &described)?,
-        },
-        by_hand: args.vanilla,
-        from: from.transpose()?,
-        variables,
-        research: crate::research::said(args, &described.info, &screen)?,
-        triage,
-    };
+    let asking = asked(args, (&described, &config, &screen), variables)?;
     let terms = terms(args, &described, &config, &asking)?;
     is_asked(args, &described, &terms)?;
     let printing = Printing::of(&args.printing, file_of(&store.text).as_deref())?;
@@ -119,6 +104,30 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     })
 }
 
+/// What the run is to do, by what is said.
+fn asked(
+    args: &RunArgs,
+    (described, config, screen): (&Described, &Config, &Screen),
+    variables: BTreeMap<String, String>,
+) -> Result<Asking, Failure> {
+    let from = args.from.as_deref();
+    let from = from.map(|id| super::threads::checkpoint(id, "--from"));
+    let triage = crate::triage::said(args, &described.info, config)?;
+    Ok(Asking {
+        user: args.user,
+        task: match &triage {
+            Some(_) if args.task.is_none() && args.from.is_some() => None,
+            Some(triage) => Some(triage.target.url()),
+            None => task(args, described)?,
+        },
+        by_hand: args.vanilla,
+        from: from.transpose()?,
+        variables,
+        research: crate::research::said(args, &described.info, screen)?,
+        triage,
+    })
+}
+
 /// Refuses an agent that may have to ask people on a store that dies with the process.
 fn remembers(
     described: &Described,
@@ -136,7 +145,7 @@ fn remembers(
         ));
     }
     // The support agent has a refund to ask for and seldom does: on such a store it is refused when it would ask.
-    if described.file.is_some() && agent.may_ask() {
+    if (described.file.is_some() || asking.triage.is_some()) && agent.may_ask() {
         return Err(Failure::Usage(format!(
             "store: `{}` asks people before it changes something, and what waits for them would die with this process: \
              use a store that lasts, or --deny its tools that change something",
