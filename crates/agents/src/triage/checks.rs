@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 use super::hidden::{Hidden, visible_line};
 use crate::research::short;
 
+/// The state of what is a commit and no pull request.
+const COMMIT: &str = "commit";
+
 /// The longest name of a check that is kept, in characters.
 const LONGEST_NAME: usize = 80;
 
@@ -17,7 +20,7 @@ const LONGEST_NAME: usize = 80;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CiState {
-    /// No open pull request is linked, or none has checks.
+    /// Neither an open pull request nor a commit is linked, or none has checks.
     #[default]
     None,
     /// All have ended, none of them badly.
@@ -28,12 +31,12 @@ pub enum CiState {
     Failing,
 }
 
-/// A linked pull request.
+/// A linked pull request, or a linked commit that belongs to none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkedPull {
-    /// Its number.
-    pub number: u64,
-    /// `open` or `closed`.
+    /// Its number; none for a commit.
+    pub number: Option<u64>,
+    /// `open`, `closed` or `commit`.
     pub state: String,
     /// The commit whose checks these are.
     pub head_sha: String,
@@ -45,10 +48,17 @@ pub struct LinkedPull {
     pub passing: u64,
 }
 
-/// The checks of all linked pull requests.
+impl LinkedPull {
+    /// Whether its checks say something of how things are now: those of a closed pull request are history.
+    pub(super) fn counts(&self) -> bool {
+        self.state == "open" || self.state == COMMIT
+    }
+}
+
+/// The checks of all linked pull requests and commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ci {
-    /// How they stand, those of open pull requests alone.
+    /// How they stand, those of open pull requests and of commits alone.
     pub state: CiState,
     /// The pull requests.
     pub pulls: Vec<LinkedPull>,
@@ -67,7 +77,7 @@ pub(super) fn ci(pulls: &[Value], hidden: &mut Vec<Hidden>) -> Result<Ci, String
     for pull in pulls {
         all.push(linked(pull, hidden)?);
     }
-    let open = || all.iter().filter(|pull| pull.state == "open");
+    let open = || all.iter().filter(|pull| pull.counts());
     let state = if open().any(|pull| !pull.failing.is_empty()) {
         CiState::Failing
     } else if open().any(|pull| !pull.pending.is_empty()) {
@@ -81,15 +91,17 @@ pub(super) fn ci(pulls: &[Value], hidden: &mut Vec<Hidden>) -> Result<Ci, String
 }
 
 fn linked(pull: &Value, hidden: &mut Vec<Hidden>) -> Result<LinkedPull, String> {
-    let number = pull["number"]
-        .as_u64()
-        .ok_or("a linked pull request has no number")?;
-    let state = pull["state"]
-        .as_str()
-        .ok_or_else(|| format!("the pull request {number} has no state"))?;
+    let number = pull["number"].as_u64();
+    let state = pull["state"].as_str();
+    let named = match (number, state) {
+        (Some(number), _) => format!("the pull request {number}"),
+        (None, Some(COMMIT)) => "the linked commit".to_owned(),
+        (None, _) => return Err("a linked pull request has no number".to_owned()),
+    };
+    let state = state.ok_or_else(|| format!("{named} has no state"))?;
     let mut newest: BTreeMap<String, Ended> = BTreeMap::new();
-    for run in list(pull, "check_runs", number)? {
-        let ended = ended_run(run).map_err(|why| format!("the pull request {number}: {why}"))?;
+    for run in list(pull, "check_runs", &named)? {
+        let ended = ended_run(run).map_err(|why| format!("{named}: {why}"))?;
         let app = run["app"]["slug"].as_str().unwrap_or_default();
         note(
             &mut newest,
@@ -97,16 +109,15 @@ fn linked(pull: &Value, hidden: &mut Vec<Hidden>) -> Result<LinkedPull, String> 
             (run["name"].as_str(), ended),
         );
     }
-    for status in list(pull, "statuses", number)? {
-        let ended =
-            ended_status(status).map_err(|why| format!("the pull request {number}: {why}"))?;
+    for status in list(pull, "statuses", &named)? {
+        let ended = ended_status(status).map_err(|why| format!("{named}: {why}"))?;
         note(
             &mut newest,
             "status".to_owned(),
             (status["context"].as_str(), ended),
         );
     }
-    let place = format!("checks of pull request {number}");
+    let place = format!("checks of {named}");
     let mut names = |wanted: Ended| -> Vec<String> {
         let of_kind = newest.iter().filter(|(_, ended)| **ended == wanted);
         let name = |(key, _): (&String, &Ended)| {
@@ -125,10 +136,10 @@ fn linked(pull: &Value, hidden: &mut Vec<Hidden>) -> Result<LinkedPull, String> 
     })
 }
 
-fn list<'v>(pull: &'v Value, key: &str, number: u64) -> Result<&'v [Value], String> {
+fn list<'v>(pull: &'v Value, key: &str, named: &str) -> Result<&'v [Value], String> {
     match &pull[key] {
         Value::Array(all) => Ok(all),
-        _ => Err(format!("`{key}` of the pull request {number} is no list")),
+        _ => Err(format!("`{key}` of {named} is no list")),
     }
 }
 

@@ -86,9 +86,9 @@ fn decide(
         return (person, "locked", why);
     }
     if evidence.ci.state == CiState::Failing {
-        let failing = evidence.ci.pulls.iter().filter(|pull| pull.state == "open");
+        let failing = evidence.ci.pulls.iter().filter(|pull| pull.counts());
         let count: usize = failing.map(|pull| pull.failing.len()).sum();
-        let why = format!("checks of linked pull requests have failed: {count}");
+        let why = format!("checks of linked pull requests or commits have failed: {count}");
         return (Class::Deterministic, "failing_checks", why);
     }
     let below = settings.sparse_below;

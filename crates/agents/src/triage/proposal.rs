@@ -118,12 +118,12 @@ fn permitted(
 }
 
 fn failing_checks(evidence: &IssueEvidence, silenced: &mut Vec<String>) -> String {
-    let mut text = "### Checks fail on a linked pull request\n\n".to_owned();
+    let mut text = "### Checks fail on linked changes\n\n".to_owned();
     let failing = evidence
         .ci
         .pulls
         .iter()
-        .filter(|pull| pull.state == "open" && !pull.failing.is_empty());
+        .filter(|pull| pull.counts() && !pull.failing.is_empty());
     for pull in failing.take(NAMED) {
         let names = pull.failing.iter().take(NAMED).map(|name| {
             let plain = name.replace('`', "'");
@@ -145,10 +145,11 @@ fn failing_checks(evidence: &IssueEvidence, silenced: &mut Vec<String>) -> Strin
         } else {
             format!(" at `{commit}`")
         };
-        text.push_str(&format!(
-            "- Pull request {}{at}: {names}{more}\n",
-            pull.number
-        ));
+        let named = match pull.number {
+            Some(number) => format!("Pull request {number}"),
+            None => "Commit".to_owned(),
+        };
+        text.push_str(&format!("- {named}{at}: {names}{more}\n"));
     }
     text.push_str("\nA maintainer should look at these first; nothing else was examined.\n");
     if !evidence.owners.is_empty() {

@@ -2,85 +2,87 @@
 
 use crate::sandbox::{FINAL, Sandbox};
 
+/// Flags, and what is said of them.
+const MISTAKES: [(&[&str], &str); 25] = [
+    (&["run"], "<AGENT>"),
+    (
+        &["run", "suport"],
+        "there is no agent `suport`; did you mean `support`?",
+    ),
+    (
+        &["run", "triage", "say something"],
+        "is not the address of an issue",
+    ),
+    (&["run", "my-agent.toml"], "my-agent.toml: No such file"),
+    (&["run", "support", "--frobnicate"], "--frobnicate"),
+    (
+        &["run", "support", "--json", "--events"],
+        "cannot be used with",
+    ),
+    (
+        &["run", "support", "--quiet", "--verbose"],
+        "cannot be used with",
+    ),
+    (
+        &["run", "support", "--user", "Anna"],
+        "invalid value 'Anna'",
+    ),
+    (&["run", "support", "--user", "-1"], "'-1'"),
+    (
+        &["run", "support", "--max-steps", "many"],
+        "--max-steps: `many` is no whole number",
+    ),
+    (&["run", "support", "--max-steps", "-1"], "-1"),
+    (
+        &["run", "support", "--max-seconds", "1.5"],
+        "--max-seconds: `1.5` is no whole number",
+    ),
+    (
+        &["run", "support", "--max-cost", "cheap"],
+        "--max-cost: `cheap` is no sum of US dollars",
+    ),
+    (
+        &["run", "support", "--loop", "fuzzy"],
+        "--loop: `fuzzy` is no loop rule; there are exact, soft, cycle and off",
+    ),
+    (
+        &["run", "support", "--log", "loud"],
+        "--log: `loud` is no level",
+    ),
+    (
+        &["run", "support", "--log", "info,xml"],
+        "only `,json` may follow",
+    ),
+    (
+        &["run", "support", "--store", "sqlite://"],
+        "--store: a path stands behind sqlite://",
+    ),
+    (
+        &["run", "support", "--store", "floppy"],
+        "`floppy` is no kind of store",
+    ),
+    (
+        &["run", "support", "--thread", ""],
+        "--thread: a name has 1 to 200 characters, not 0",
+    ),
+    (&["run", "support", "--allow", ""], "empty pattern"),
+    (&["run", "support", "  "], "the task is empty"),
+    (&["run", "support", "--env-file", "none.env"], "none.env: "),
+    (
+        &["run", "support", "--thread", " \t "],
+        "--thread: a name has something in it that can be seen",
+    ),
+    (
+        &["run", "support", "--trace", "no/such/folder/t.jsonl"],
+        "--trace: no/such/folder/t.jsonl: ",
+    ),
+    (&["graph", "support", "--format", "pdf"], "mermaid"),
+];
+
 #[test]
 fn mistakes_on_the_command_line_are_named() {
-    let table: [(&[&str], &str); 25] = [
-        (&["run"], "<AGENT>"),
-        (
-            &["run", "suport"],
-            "there is no agent `suport`; did you mean `support`?",
-        ),
-        (
-            &["run", "triage", "say something"],
-            "is not the address of an issue",
-        ),
-        (&["run", "my-agent.toml"], "my-agent.toml: No such file"),
-        (&["run", "support", "--frobnicate"], "--frobnicate"),
-        (
-            &["run", "support", "--json", "--events"],
-            "cannot be used with",
-        ),
-        (
-            &["run", "support", "--quiet", "--verbose"],
-            "cannot be used with",
-        ),
-        (
-            &["run", "support", "--user", "Anna"],
-            "invalid value 'Anna'",
-        ),
-        (&["run", "support", "--user", "-1"], "'-1'"),
-        (
-            &["run", "support", "--max-steps", "many"],
-            "--max-steps: `many` is no whole number",
-        ),
-        (&["run", "support", "--max-steps", "-1"], "-1"),
-        (
-            &["run", "support", "--max-seconds", "1.5"],
-            "--max-seconds: `1.5` is no whole number",
-        ),
-        (
-            &["run", "support", "--max-cost", "cheap"],
-            "--max-cost: `cheap` is no sum of US dollars",
-        ),
-        (
-            &["run", "support", "--loop", "fuzzy"],
-            "--loop: `fuzzy` is no loop rule; there are exact, soft, cycle and off",
-        ),
-        (
-            &["run", "support", "--log", "loud"],
-            "--log: `loud` is no level",
-        ),
-        (
-            &["run", "support", "--log", "info,xml"],
-            "only `,json` may follow",
-        ),
-        (
-            &["run", "support", "--store", "sqlite://"],
-            "--store: a path stands behind sqlite://",
-        ),
-        (
-            &["run", "support", "--store", "floppy"],
-            "`floppy` is no kind of store",
-        ),
-        (
-            &["run", "support", "--thread", ""],
-            "--thread: a name has 1 to 200 characters, not 0",
-        ),
-        (&["run", "support", "--allow", ""], "empty pattern"),
-        (&["run", "support", "  "], "the task is empty"),
-        (&["run", "support", "--env-file", "none.env"], "none.env: "),
-        (
-            &["run", "support", "--thread", " \t "],
-            "--thread: a name has something in it that can be seen",
-        ),
-        (
-            &["run", "support", "--trace", "no/such/folder/t.jsonl"],
-            "--trace: no/such/folder/t.jsonl: ",
-        ),
-        (&["graph", "support", "--format", "pdf"], "mermaid"),
-    ];
     let sandbox = Sandbox::new();
-    for (args, expected) in table {
+    for (args, expected) in MISTAKES {
         let ended = sandbox.run(args);
         assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{args:?}");
         assert!(ended.err.contains(expected), "{args:?}: {}", ended.err);

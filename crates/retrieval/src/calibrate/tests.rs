@@ -245,29 +245,34 @@ async fn pools_hold_out_repositories_and_keep_clusters_together() {
     );
 }
 
-#[tokio::test]
-async fn a_corpus_is_calibrated_and_its_gate_keeps_foreign_queries_out() {
+/// The text of an issue about boats, for each number another one.
+fn about_boats(n: u64) -> String {
     let words = [
         "hull", "mast", "sail", "oar", "rope", "keel", "deck", "helm", "bow", "stern",
     ];
-    let body = |n: u64| {
-        let pick = |m: u64| {
-            words
-                .get(usize::try_from((n / m) % 10).unwrap())
-                .copied()
-                .unwrap()
-        };
-        format!(
-            "The {} broke the {} and then the {} case{n}",
-            pick(1),
-            pick(10),
-            pick(100)
-        )
+    let pick = |m: u64| {
+        words
+            .get(usize::try_from((n / m) % 10).unwrap())
+            .copied()
+            .unwrap()
     };
-    let mut documents: Vec<Document> = (1..=200)
-        .map(|n| document("a/a", n, &body(n), None, &[]))
-        .collect();
-    let few = retriever(documents.iter().take(99).cloned().collect()).await;
+    format!(
+        "The {} broke the {} and then the {} case{n}",
+        pick(1),
+        pick(10),
+        pick(100)
+    )
+}
+
+/// So many issues about boats.
+fn boats(most: u64) -> Vec<Document> {
+    let all = (1..=most).map(|n| document("a/a", n, &about_boats(n), None, &[]));
+    all.collect()
+}
+
+#[tokio::test]
+async fn a_small_corpus_is_not_calibrated() {
+    let few = retriever(boats(99)).await;
     let refused = calibrate(
         &few,
         &Pools::default(),
@@ -279,7 +284,18 @@ async fn a_corpus_is_calibrated_and_its_gate_keeps_foreign_queries_out() {
         refused.unwrap_err().to_string(),
         "this cannot be calibrated: the corpus has 99 issues, and at least 100 are needed"
     );
-    documents.push(document("a/a", 201, &body(5), Some("duplicate of #5"), &[]));
+}
+
+#[tokio::test]
+async fn a_corpus_is_calibrated_and_its_gate_keeps_foreign_queries_out() {
+    let mut documents = boats(200);
+    documents.push(document(
+        "a/a",
+        201,
+        &about_boats(5),
+        Some("duplicate of #5"),
+        &[],
+    ));
     let retriever = retriever(documents).await;
     let foreign: Vec<String> = (0..299)
         .map(|n| format!("the cheese number {n} is mouldy again"))
@@ -323,7 +339,7 @@ async fn a_corpus_is_calibrated_and_its_gate_keeps_foreign_queries_out() {
         hits.iter()
             .any(|hit| floors.gate(FloorKind::Topical, hit).unwrap().passes())
     };
-    assert!(passes(&body(77)).await);
+    assert!(passes(&about_boats(77)).await);
     assert!(!passes("the cheese of another day is mouldy").await);
     let svg = crate::plot::plot(&calibration);
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));

@@ -146,10 +146,22 @@ fn what_is_not_known_is_no_good_news() {
 }
 
 #[test]
+fn a_commit_without_a_pull_request_is_a_signal() {
+    let commit = |runs: Value| json!({"number": null, "state": "commit", "head_sha": "abc", "check_runs": runs, "statuses": []});
+    let bad = commit(json!([run("x", "completed", Some("failure"))]));
+    let read = ci(&[bad], &mut Vec::new()).unwrap();
+    assert_eq!((read.state, read.pulls[0].number), (CiState::Failing, None));
+    assert_eq!(
+        ci(&[commit(json!({}))], &mut Vec::new()),
+        Err("`check_runs` of the linked commit is no list".to_owned())
+    );
+}
+
+#[test]
 fn names_of_checks_lose_what_cannot_be_seen() {
     let mut hidden = Vec::new();
     let bad = run("te\u{200b}st\nrun", "completed", Some("failure"));
     let ci = ci(&[pull("open", json!([bad]), json!([]))], &mut hidden).unwrap();
     assert_eq!(ci.pulls[0].failing, ["test run"]);
-    assert_eq!(hidden[0].place, "checks of pull request 9");
+    assert_eq!(hidden[0].place, "checks of the pull request 9");
 }

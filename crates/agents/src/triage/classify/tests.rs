@@ -20,7 +20,7 @@ fn issue(body: &str) -> IssueEvidence {
 
 fn failing(evidence: IssueEvidence) -> IssueEvidence {
     let pull = LinkedPull {
-        number: 3,
+        number: Some(3),
         state: "open".into(),
         head_sha: "f".into(),
         failing: vec!["test".into()],

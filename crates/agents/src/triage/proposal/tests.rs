@@ -24,7 +24,7 @@ fn evidence() -> IssueEvidence {
         ci: Ci {
             state: CiState::Failing,
             pulls: vec![LinkedPull {
-                number: 12,
+                number: Some(12),
                 state: "open".into(),
                 head_sha: "0123456789abcdef".into(),
                 failing: vec!["build".into(), "te`st @ann".into()],
@@ -83,7 +83,7 @@ fn failing_checks_make_a_fixed_comment_that_calls_nobody() {
         Basis::FailingChecks,
     );
     let expected = ProposedAction {
-        comment: "### Checks fail on a linked pull request\n\n\
+        comment: "### Checks fail on linked changes\n\n\
             - Pull request 12 at `0123456789`: `build`, `te'st @ann`\n\n\
             A maintainer should look at these first; nothing else was examined.\n\
             By CODEOWNERS this belongs to harbor/crew.\n\n\
