@@ -178,11 +178,12 @@ async fn a_database_of_format_1_is_brought_up_to_date_with_what_is_in_it() {
     cluster.sql(
         "postgres",
         "DROP TABLE gateway_audit_detail, gateway_audit, gateway_action, gateway_wake, gateway_kill; \
-         DROP FUNCTION gateway_audit_stays(); UPDATE paraph_format SET version = 1",
+         DROP FUNCTION gateway_audit_stays(); \
+         DROP TABLE corpus, corpus_document, corpus_vectors, corpus_cursor, corpus_floors; UPDATE paraph_format SET version = 1",
     );
     let store = open(&cluster.url(), None).await;
     let format = cluster.sql("postgres", "SELECT version FROM paraph_format");
-    assert_eq!(format, "2");
+    assert_eq!(format, "3");
     assert_eq!(store.calls(&run("t", "1")).await, Ok(vec![call]));
     let row = action("t", 1, State::Pending);
     store

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Words that say what was the matter, in the reports of maintainers.
-const CAUSES: [&str; 12] = [
+const CAUSES: [&str; 14] = [
     "because",
     "caused by",
     "cause is",
@@ -21,6 +21,8 @@ const CAUSES: [&str; 12] = [
     "fixed in",
     "happens when",
     "comes from",
+    "showed",
+    "this is",
 ];
 
 /// Words of grave issues, and of issues that keep somebody from working.
@@ -101,7 +103,11 @@ fn sentences(text: &str) -> Vec<&str> {
         }
         all.push(rest.trim());
     }
-    all.retain(|sentence| (SHORTEST..=LONGEST).contains(&sentence.chars().count()));
+    // What was asked then explains nothing now.
+    let tells = |sentence: &str| {
+        !sentence.ends_with('?') && (SHORTEST..=LONGEST).contains(&sentence.chars().count())
+    };
+    all.retain(|sentence| tells(sentence));
     all
 }
 

@@ -23,6 +23,9 @@ const RESUME: &str = "paraph runs resume RUN";
 /// The longest text of an action, in characters; `paraph approvals show` has all of it.
 const SAYS: usize = 1_000;
 
+/// The most further lines of it that are shown; `approvals show` has them all.
+const MAX_LINES: usize = 60;
+
 /// Where what a run tells goes.
 pub(crate) struct Told {
     pub(crate) printing: Printing,
@@ -308,11 +311,25 @@ fn asking(questions: &[OpenQuestion], again: Option<&str>) -> String {
     printable(&text)
 }
 
+/// What an effect says of itself, its further lines behind a mark, so that they are not taken for words of the program.
+fn in_lines(says: &str) -> String {
+    let mut lines = says.trim_end().lines();
+    let mut text = printable_line(lines.next().unwrap_or_default(), SAYS);
+    let rest: Vec<&str> = lines.collect();
+    for line in rest.iter().take(MAX_LINES) {
+        text.push_str(&format!("\n  | {}", printable_line(line, SAYS)));
+    }
+    if rest.len() > MAX_LINES {
+        text.push_str(&format!("\n  | ({} more lines)", rest.len() - MAX_LINES));
+    }
+    text
+}
+
 /// What a run waits for, and the commands that help.
 fn waiting(approvals: &[Approval], (again, flag): (Option<&str>, &str)) -> String {
     let mut text = "Waiting: everything so far is saved.".to_owned();
     for approval in approvals {
-        let (id, says) = (approval.id, printable_line(&approval.says, SAYS));
+        let (id, says) = (approval.id, in_lines(&approval.says));
         let digest = &approval.digest;
         text.push_str(&match approval.why {
             Why::Approval => format!("\n\nA person has to approve: {says}"),

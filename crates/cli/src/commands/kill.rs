@@ -22,16 +22,29 @@ const REASON: usize = 200;
 pub(super) fn run(command: &KillCommand) -> Result<u8, Failure> {
     match command {
         // A switch may be put on before anything has run.
-        KillCommand::On(args) => opened(config_of(&args.out.store)?, async |kept, config| {
-            on(&kept, &local(&config.environment), args).await
-        }),
+        KillCommand::On(args) => {
+            let config = config_of(&args.out.store)?;
+            let was_missing = missing(&config)?;
+            opened(config, async |kept, config| {
+                let code = on(&kept, &local(&config.environment), args).await?;
+                if let Some(missing) = was_missing {
+                    note(&printable(&format!(
+                        "careful: {missing}, and it was made for this switch: runs on other stores go on"
+                    )));
+                }
+                Ok(code)
+            })
+        }
         KillCommand::Off(args) => opened(config_of(&args.out.store)?, async |kept, config| {
             off(&kept, &local(&config.environment), args).await
         }),
         KillCommand::Status(args) => {
             let config = config_of(&args.out.store)?;
             match missing(&config)? {
-                Some(_) => told(&[], args.out.json),
+                Some(missing) => {
+                    note(&printable(&missing));
+                    told(&[], args.out.json)
+                }
                 None => opened(config, async |kept, _| {
                     told(&desk(&kept).kills().await.map_err(refused)?, args.out.json)
                 }),

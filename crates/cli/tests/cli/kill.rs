@@ -188,8 +188,23 @@ fn a_switch_names_what_it_stops_and_why() {
     assert_eq!(why.code, 2);
     assert!(why.err.contains("--reason: say why"), "{}", why.err);
     // A switch can be put on before anything has run, and the first run meets it.
-    let on = sandbox.run(&["kill", "on", "--scope", "global", "--reason", "not yet"]);
-    assert_eq!(on.code, 0, "{}", on.err);
+    let sandbox = Sandbox::new();
+    let status = sandbox.run(&["kill", "status"]);
+    assert!(
+        status.err.contains("there is no store at "),
+        "{}",
+        status.err
+    );
+    let on = || sandbox.run(&["kill", "on", "--scope", "global", "--reason", "not yet"]);
+    let first = on();
+    let made = " yet, and it was made for this switch: runs on other stores go on";
+    assert!(first.code == 0 && first.err.contains(made), "{}", first.err);
+    let again = on();
+    assert!(
+        again.code == 0 && !again.err.contains(made),
+        "{}",
+        again.err
+    );
     let doctor = sandbox.run(&["doctor"]);
     assert!(
         doctor.out.contains("on for global by ") && doctor.out.contains(": not yet"),

@@ -42,6 +42,14 @@ impl<'b> Renderer<'b> {
         Renderer { base, users }
     }
 
+    /// Where the pages are: beside the interface, or at GitHub for a server that stands in for it on this machine.
+    fn site(&self) -> String {
+        match self.base.strip_prefix("https://api.") {
+            Some(host) => format!("https://{host}"),
+            None => "https://github.com".to_owned(),
+        }
+    }
+
     /// The number of a user: as it was described, or made of the name.
     fn id(&self, login: &str) -> u64 {
         let mut users = self.users.as_array().into_iter().flatten();
@@ -64,7 +72,7 @@ impl<'b> Renderer<'b> {
         json!({
             "login": login, "id": id, "node_id": format!("U_{id}"), "gravatar_id": "", "type": "User",
             "avatar_url": format!("https://avatars.githubusercontent.com/u/{id}"),
-            "url": of, "html_url": format!("https://github.com/{login}"), "site_admin": false,
+            "url": of, "html_url": format!("{}/{login}", self.site()), "site_admin": false,
             "followers_url": format!("{of}/followers"), "following_url": format!("{of}/following{{/other_user}}"),
             "gists_url": format!("{of}/gists{{/gist_id}}"), "starred_url": format!("{of}/starred{{/owner}}{{/repo}}"),
             "subscriptions_url": format!("{of}/subscriptions"), "organizations_url": format!("{of}/orgs"),
@@ -110,10 +118,10 @@ impl<'b> Renderer<'b> {
             .collect();
         let has = |key: &str, otherwise: bool| or(&repository[key], otherwise);
         let more = json!({
-            "clone_url": format!("https://github.com/{}.git", name(repository)),
+            "clone_url": format!("{}/{}.git", self.site(), name(repository)),
             "git_url": format!("git://github.com/{}.git", name(repository)),
             "ssh_url": format!("git@github.com:{}.git", name(repository)),
-            "svn_url": format!("https://github.com/{}", name(repository)),
+            "svn_url": format!("{}/{}", self.site(), name(repository)),
             "default_branch": "main", "has_issues": has("has_issues", true), "has_projects": false,
             "has_wiki": false, "has_downloads": true, "has_pages": false, "has_discussions": false, "homepage": null,
             "language": "Rust", "archived": has("archived", false), "disabled": false, "mirror_url": null,
@@ -183,7 +191,7 @@ impl<'b> Renderer<'b> {
         let known = json!({
             "id": id, "node_id": format!("R_{id}"), "name": repository["name"], "full_name": name(repository),
             "owner": self.user(&repository["owner"]), "private": false, "description": null, "fork": false,
-            "html_url": format!("https://github.com/{}", name(repository)),
+            "html_url": format!("{}/{}", self.site(), name(repository)),
         });
         joined(known, Value::Object(places.into_iter().collect()))
     }
@@ -208,7 +216,7 @@ impl<'b> Renderer<'b> {
             true => "pull",
             false => "issues",
         };
-        let page = format!("https://github.com/{}/{kind}/{number}", name(repository));
+        let page = format!("{}/{}/{kind}/{number}", self.site(), name(repository));
         let mut whole = json!({
             "id": issue["id"], "node_id": format!("I_{}", issue["id"]), "number": number, "url": of,
             "repository_url": self.of(repository), "html_url": page,
@@ -233,7 +241,8 @@ impl<'b> Renderer<'b> {
     pub(super) fn comment(&self, repository: &Value, issue: &Value, comment: &Value) -> Value {
         let (id, number) = (&comment["id"], &issue["number"]);
         let page = format!(
-            "https://github.com/{}/issues/{number}#issuecomment-{id}",
+            "{}/{}/issues/{number}#issuecomment-{id}",
+            self.site(),
             name(repository)
         );
         json!({
@@ -346,7 +355,7 @@ impl<'b> Renderer<'b> {
         let of = format!("{}/check-runs/{id}", self.of(repository));
         json!({
             "id": id, "node_id": format!("CR_{id}"), "head_sha": sha, "name": check["name"], "url": of,
-            "html_url": format!("https://github.com/{}/runs/{id}", name(repository)), "details_url": null,
+            "html_url": format!("{}/{}/runs/{id}", self.site(), name(repository)), "details_url": null,
             "external_id": "", "status": or(&check["status"], "completed"), "conclusion": check["conclusion"],
             "started_at": LONG_AGO, "completed_at": LONG_AGO, "check_suite": {"id": 1}, "app": null,
             "output": {
