@@ -1,5 +1,5 @@
 //! The client of GitHub, and the server that stands in for it, held to what GitHub says of itself: its description of
-//! the interface, by a proxy that checks what is read and every answer, and answers that were recorded there.
+//! the interface, by a proxy that checks every request and every answer, and answers that were recorded there.
 //!
 //! They are fetched by `.ci/github` below `target/github-peers`. Where they are missing these tests skip themselves and
 //! say so, or fail where `PARAPH_REQUIRE_SERVICES=1`.
@@ -9,7 +9,12 @@
 mod rude;
 mod stand_in;
 
-use paraph_tools::{Base, GitHub, GitHubSettings, IssueQuery, Outbound, OutboundSettings, Target};
+use paraph_gateway::{
+    Approvals, Ask, Gateway, Limits, MemoryStore, Policy, Reply, Scope, ToolCall,
+};
+use paraph_tools::{
+    Base, GitHub, GitHubSettings, IssueQuery, Outbound, OutboundSettings, Target, post_triage,
+};
 use rude::{missing, program};
 use serde_json::{Value, json};
 use stand_in::github::{self, TOKEN, World};
@@ -92,7 +97,7 @@ fn lamp(number: u64) -> Target {
 }
 
 #[tokio::test]
-async fn every_read_and_every_answer_to_it_is_as_github_describes_it() {
+async fn every_request_and_every_answer_is_as_github_describes_it() {
     let mut described = github::lamp();
     let comments: Vec<Value> = (0..101)
         .map(|n| json!({"id": 1_000 + n, "user": "otto", "body": "+1"}))
@@ -128,6 +133,46 @@ async fn every_read_and_every_answer_to_it_is_as_github_describes_it() {
         .await
         .unwrap();
     assert_eq!(page.issues.len(), 3);
+
+    for (thread, comment) in [("one", "Which bulb?"), ("two", "Thank you.")] {
+        let post = json!({
+            "owner": "acme", "repo": "lamp", "number": 7, "comment": comment, "label": "needs-triage",
+        });
+        let done = posted(&github, thread, &post).await;
+        assert_eq!(done["label"], "needs-triage", "{done}");
+    }
+    let sent = |method: &str| server.sent(method).len();
+    assert_eq!((sent("POST"), sent("PATCH")), (2, 1));
+}
+
+/// Proposes it, approves it, and does it.
+async fn posted(github: &GitHub, thread: &str, post: &Value) -> Value {
+    let store = MemoryStore::shared();
+    let gateway = Gateway::builder(store.clone())
+        .dynamic(post_triage(github))
+        .policy(Policy::new().ask("post_triage", Ask::default()))
+        .build()
+        .unwrap();
+    let scope = Scope::new("triage", thread);
+    // Each request waits for the proxy, which is slow.
+    let limits = Limits {
+        seconds: 300,
+        ..Limits::default()
+    };
+    let session = gateway.session(scope, limits).await.unwrap();
+    let call = ToolCall::native("post_triage", &post.to_string());
+    let asked = session.call("k", &call).await.unwrap();
+    let Reply::Waiting(question) = asked else {
+        panic!("nobody was asked: {asked:?}")
+    };
+    let desk = Approvals::new(store);
+    desk.approve(question.action, &question.digest, "ann")
+        .await
+        .unwrap();
+    match session.call("k", &call).await.unwrap() {
+        Reply::Observed(seen) if seen.ok() => serde_json::from_str(&seen.content).unwrap(),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A server that gives recorded answers: those of one recording by method and path, and the first page of a listing

@@ -112,7 +112,11 @@ fn answer(world: &mut World, seen: &Seen) -> Answer {
         now: NOW,
     });
     let mut answer = match reply.body {
-        Value::Null => Answer::new(reply.status, "application/json", ""),
+        // What has no body has no type of one.
+        Value::Null => Answer {
+            headers: Vec::new(),
+            ..Answer::new(reply.status, "application/json", "")
+        },
         body => Answer::json(reply.status, &body),
     };
     answer.headers.extend(reply.headers);
