@@ -270,3 +270,13 @@ fn year(text: &str) -> Option<&str> {
     let begins = century.iter().any(|century| digits.starts_with(century));
     (digits.len() == 4 && begins && digits.bytes().all(|b| b.is_ascii_digit())).then_some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{COMPILED, NARRATIVES};
+
+    #[test]
+    fn every_pattern_is_one() {
+        assert_eq!(COMPILED.len(), NARRATIVES.len());
+    }
+}

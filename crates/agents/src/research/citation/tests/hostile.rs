@@ -239,6 +239,8 @@ fn hostile_texts_of_one_piece_do_not_blow_up() {
     let pieces = [
         "[",
         "\n",
+        "PMC12345678 ",
+        "a made-up.pdf ",
         "](",
         "[a](",
         "![",
