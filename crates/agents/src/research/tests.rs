@@ -506,6 +506,35 @@ async fn a_writer_that_makes_sources_up_gets_none_of_them_into_the_report() {
     assert_eq!(mended.count(), 1);
 }
 
+/// Whoever is asked to mend a report and hands in a piece of one has not mended it.
+#[tokio::test]
+async fn a_second_try_that_shows_less_does_not_take_the_place_of_the_first() {
+    let hasty = played(|request, _| {
+        let whole = rehearse(Role::Writer, request);
+        let is_report = request.messages[0]
+            .text()
+            .starts_with("You write the report");
+        let again = request
+            .messages
+            .iter()
+            .any(|message| message.text().contains("src-00000000"));
+        Ok(match (is_report, again) {
+            (false, _) => whole,
+            (true, false) => text(&format!("{}\n\nIt is so [src-00000000].", whole.text)),
+            (true, true) => {
+                let at = whole.text.find("src-").unwrap();
+                let id = &whole.text[at..at + 12];
+                text(&format!("Done: it was removed [{id}]."))
+            }
+        })
+    });
+    let (_, plain) = run(ResearchSettings::rehearsal()).await;
+    let (_, result) = run(with_voices(&[(Role::Writer, &hasty)])).await;
+    let (report, plain) = (result.report.unwrap(), plain.report.unwrap());
+    assert!(!report.body.contains("Done: "), "{}", report.body);
+    assert_eq!(report.references.len(), plain.references.len());
+}
+
 #[tokio::test]
 async fn a_report_that_is_cut_off_at_its_longest_length_says_so() {
     let wordy = played(|request, _| {

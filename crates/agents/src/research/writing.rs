@@ -211,7 +211,10 @@ async fn written(
     };
     phase(ctx, "mending", &about).await?;
     match ask(crew, state, asking, ctx, Some((&first.text, &problems))).await {
-        Ok(second) if is_better(state, &check(&second.text, &state.sources), &checked) => {
+        Ok(second)
+            if (!second.cut_off || first.cut_off)
+                && is_better(state, &check(&second.text, &state.sources), &checked) =>
+        {
             Ok(second)
         }
         Ok(_) => Ok(first),
@@ -235,8 +238,14 @@ fn is_better(state: &ResearchState, second: &Checked, first: &Checked) -> bool {
     match (cites_nothing(state, second), cites_nothing(state, first)) {
         (false, true) => true,
         (true, false) => false,
-        _ => second.refused.len() < first.refused.len(),
+        // A word of thanks, or only the part that was changed, has fewer faults as well, and is no report.
+        _ => second.refused.len() < first.refused.len() && keeps_most(second, first),
     }
+}
+
+/// Whether nearly as much is shown by sources as before.
+fn keeps_most(second: &Checked, first: &Checked) -> bool {
+    second.figures.cited.saturating_mul(4) >= first.figures.cited.saturating_mul(3)
 }
 
 fn problems(checked: &Checked) -> String {
